@@ -43,16 +43,25 @@ import Testing
       let number = text.withUnsafeBufferPointer { numbers.add($0) }
       #expect(number == right[text] ?? right.count)
       right[text] = number
-      #expect(numbers.withBytes(of: number) { Array($0) } == text && numbers.length(of: number) == text.count)
-    }
-    // So long that the length is not beside the start.
-    for length in [0xFF_FFFE, 0xFF_FFFF, 0x100_0000] {
-      let text = [UInt8](repeating: 98, count: length)
-      let number = text.withUnsafeBufferPointer { numbers.add($0) }
-      #expect(number == right.count && text.withUnsafeBufferPointer { numbers.number(of: $0) } == number)
-      right[text] = number
+      #expect(numbers.withBytes(of: number) { Array($0) } == text)
+      #expect(text.withUnsafeBufferPointer { numbers.isText($0, number) })
     }
     #expect(numbers.count == right.count)
+  }
+
+  @Test("texts that all differ have their numbers, however many are expected", arguments: [0, 100, 3500, 50_000])
+  func manyTexts(expected: Int) {
+    var numbers = TextNumbers(expecting: expected)
+    func text(_ number: Int) -> [UInt8] { Array("\(number &* 7919 % 100_003)".utf8) }
+    for number in 0..<20_000 {
+      #expect(text(number).withUnsafeBufferPointer { numbers.add($0) } == number)
+    }
+    for number in stride(from: 0, to: 19_999, by: 7) {
+      #expect(text(number).withUnsafeBufferPointer { numbers.number(of: $0) } == number)
+      #expect(text(number).withUnsafeBufferPointer { numbers.add($0) } == number)
+      #expect(text(number).withUnsafeBufferPointer { numbers.isText($0, number) && !numbers.isText($0, number + 1) })
+    }
+    #expect(text(20_000).withUnsafeBufferPointer { numbers.number(of: $0) } == nil && numbers.count == 20_000)
   }
 
   private static func model() throws -> ManagedObjectModel {

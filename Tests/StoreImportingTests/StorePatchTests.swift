@@ -18,8 +18,10 @@ import Testing
     return StoreSnapshot(nodes: nodes, metadata: metadata)
   }
 
-  private static func differences(_ one: StoreSnapshot, _ other: StoreSnapshot) -> [GraphDifference] {
-    GraphComparison.differences(one, other, options: .init(comparesIdentity: false))
+  private static func differences(
+    _ one: StoreSnapshot, _ other: StoreSnapshot, names: KeyedNames? = nil
+  ) -> [GraphDifference] {
+    GraphComparison.differences(one, other, options: .init(comparesIdentity: false), names: names)
   }
 
   private static let nested: PropertyListValue = ["a": ["b": 1, "date": "x"], "c": [1, 2]]
@@ -85,16 +87,17 @@ import Testing
       (false, 1, "Emma", nil), (false, 2, "Emma", nil), (false, 3, "Emma (2)", nil), (true, 4, "Emma", nil),
     ])
     let keys = try ObjectKeys([("Person", ["name"])], models: [graph.nodes.model])
-    let named = try keys.named(graph.nodes)
-    let names = named.nodes.model.entities.flatMap { entity in
-      named.nodes.handles(of: entity.index).map { "\(named.nodes.reference(of: $0))" }
+    let named = try KeyedNames(keys, graph.nodes, graph.nodes)
+    let names = graph.nodes.model.entities.flatMap { entity in
+      graph.nodes.handles(of: entity.index).map { "\(named.reference(of: $0, in: .one))" }
     }
     #expect(names.sorted() == ["Emma", "Emma (2)", "Emma (3)", "Emma (4)"], "\(names)")
     // The most specific key counts, in whatever order the keys are given.
     for order in [[0, 1], [1, 0]] {
       let all: [(entity: String?, keyPaths: [String])] = [("Person", ["name"]), ("Boss", ["friend.name"])]
-      let both = try ObjectKeys(order.map { all[$0] }, models: [graph.nodes.model]).named(graph.nodes)
-      #expect(both.keyless.map(\.entity) == ["Boss"] && both.keyless.map(\.count) == [1])
+      let both = try ObjectKeys(order.map { all[$0] }, models: [graph.nodes.model])
+      let keyless = try KeyedNames(both, graph.nodes, graph.nodes).other.keyless
+      #expect(keyless.map(\.entity) == ["Boss"] && keyless.map(\.count) == [1])
     }
   }
 
@@ -208,9 +211,7 @@ import Testing
     #expect(!Self.differences(one, other).isEmpty)
     func named(_ keys: [(String?, [String])]) throws -> [GraphDifference] {
       let keys = try ObjectKeys(keys.map { (entity: $0, keyPaths: $1) }, models: [one.nodes.model, other.nodes.model])
-      return Self.differences(
-        StoreSnapshot(nodes: try keys.named(one.nodes).nodes, metadata: one.metadata),
-        StoreSnapshot(nodes: try keys.named(other.nodes).nodes, metadata: other.metadata))
+      return Self.differences(one, other, names: try KeyedNames(keys, one.nodes, other.nodes))
     }
     #expect(try named([(nil, ["name"]), ("Book", ["title", "author.name"])]) == [])
     #expect(try !named([(nil, ["name"])]).isEmpty)
@@ -225,12 +226,12 @@ import Testing
   func joinedKeys() throws {
     let graph = try Self.library("1,\"b, c\"\n2,c\n", "1,a,1,\n2,\"a, b\",2,\n")
     let keys = try ObjectKeys([("Book", ["title", "author.name"])], models: [graph.nodes.model])
-    let named = try keys.named(graph.nodes)
-    #expect(named.repeated.isEmpty)
-    let book = try #require(named.nodes.model.entity(named: "Book"))
+    let named = try KeyedNames(keys, graph.nodes, graph.nodes)
+    #expect(named.one.repeated.isEmpty && named.other.repeated.isEmpty)
+    let book = try #require(graph.nodes.model.entity(named: "Book"))
     #expect(
-      named.nodes.handles(of: book.index).map { named.nodes.reference(of: $0).description } == [
-        "\"a, b\", c", "a, \"b, c\"",
+      graph.nodes.handles(of: book.index).map { named.reference(of: $0, in: .one).description } == [
+        "a, \"b, c\"", "\"a, b\", c",
       ])
   }
 
@@ -238,13 +239,15 @@ import Testing
   func repeatedKeys() throws {
     let graph = try Self.library("1,Zola\n2,Zola\n3,Sand\n", "1,Nana,1,\n2,Emma,2,3\n")
     let keys = try ObjectKeys([(nil, ["name"]), (nil, ["price"])], models: [graph.nodes.model])
-    let named = try keys.named(graph.nodes)
-    #expect(named.repeated.map { "\($0)" } == [#"(entity: "Author", count: 1)"#])
-    #expect(named.keyless.map { "\($0)" } == [#"(entity: "Book", count: 1)"#])
-    let names = named.nodes.model.entities.flatMap { entity in
-      named.nodes.handles(of: entity.index).map { named.nodes.objectReference(of: $0).description }
+    let named = try KeyedNames(keys, graph.nodes, graph.nodes)
+    for (side, number) in [(named.one, KeyedNames.Graph.one), (named.other, .other)] {
+      #expect(side.repeated.map { "\($0)" } == [#"(entity: "Author", count: 1)"#])
+      #expect(side.keyless.map { "\($0)" } == [#"(entity: "Book", count: 1)"#])
+      let names = graph.nodes.model.entities.flatMap { entity in
+        graph.nodes.handles(of: entity.index).map { "\(entity.name)/\(named.reference(of: $0, in: number))" }
+      }
+      #expect(names == ["Author/Zola", "Author/Zola (2)", "Author/Sand", "Book/(no key) 1", "Book/3"], "\(names)")
     }
-    #expect(Set(names) == ["Author/Sand", "Author/Zola", "Author/Zola (2)", "Book/(no key) 1", "Book/3"], "\(names)")
   }
 
   @Test("metadata that is a dictionary is compared key by key")

@@ -12,10 +12,10 @@ extension ComparisonReport {
     _ store: String, _ other: String, _ source: SourceOptions, _ keys: ObjectKeyOption
   ) throws -> (pair: StorePair, report: ComparisonReport) {
     var pair = try StorePair(store, other, source)
-    var graphs = try keys.named(pair)
+    var named = try keys.names(pair)
     func differences(_ isIncluded: @escaping (GraphDifference) -> Bool) -> [GraphDifference] {
       GraphComparison.differences(
-        graphs.one, graphs.other, options: .init(comparesModel: true, comparesModelOrder: false),
+        pair.one, pair.other, options: .init(comparesModel: true, comparesModelOrder: false), names: named.names,
         isIncluded: isIncluded)
     }
     var found = differences { _ in true }
@@ -23,17 +23,18 @@ extension ComparisonReport {
     let models = found.filter { $0.kind == .model }
     if !models.isEmpty {
       remarks = try pair.placeModelsBeside().map(\.text)
-      graphs = try keys.named(pair)
+      named = try keys.names(pair)
       found = models + differences { $0.kind != .model && pair.concerns($0) }
     }
-    for note in graphs.notes { Diagnostics.say(note) }
+    for note in named.notes { Diagnostics.say(note) }
     func side(_ name: String, _ store: PersistentStore, _ nodes: NodeTable) -> ComparisonReport.Side {
       ComparisonReport.Side(
         name: name == "-" ? "standard input" : PathParts.name(of: name), type: store.type, nodes: nodes,
         model: store.model)
     }
     let report = ComparisonReport(
-      side(pair.names.0, pair.left, graphs.one.nodes), side(pair.names.1, pair.right, graphs.other.nodes),
+      side(pair.names.0, pair.left, try named.names?.renamedNodes(.one) ?? pair.one.nodes),
+      side(pair.names.1, pair.right, try named.names?.renamedNodes(.other) ?? pair.other.nodes),
       differences: found, remarks: remarks)
     return (pair, report)
   }

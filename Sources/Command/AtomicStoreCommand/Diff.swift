@@ -83,13 +83,14 @@ struct Diff: ParsableCommand {
         if !quiet, !common.json { try Diagnostics.put(remarks.map { $0.line + "\n" }.joined()) }
       }
       if patch { return try showPatch(pair.one, pair.other, asked) }
-      let named = try keys.named(pair)
+      let named = try keys.names(pair)
       for note in named.notes { Diagnostics.say(note) }
       let differences = GraphComparison.differences(
-        named.one, named.other,
+        pair.one, pair.other,
         options: .init(
           comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, comparesModel: !ignoreModel,
-          comparesModelOrder: false, ignoresNameCase: ignoreNameCase, limit: quiet ? 1 : nil)
+          comparesModelOrder: false, ignoresNameCase: ignoreNameCase, limit: quiet ? 1 : nil),
+        names: named.names
       ) { pair.concerns($0) && asked.includes($0) }
       if !quiet, !common.json, differences.contains(where: \.isOfModels) {
         Diagnostics.say(

@@ -76,11 +76,15 @@ struct Merge: ParsableCommand {
   private func merge(_ plan: MigrationPlan?) throws {
     var coordinators: [PersistentStoreCoordinator] = []
     var databases: [DatabaseGraph] = []
+    var known: NodeTable?
     func open(_ path: String) throws -> (store: PersistentStore, nodes: NodeTable) {
       let input = try Input.path(for: path)
       guard let plan else {
         let coordinator = PersistentStoreCoordinator(registry: InstalledFormats.registry)
         coordinators.append(coordinator)
+        // Stores that are merged have most columns in common.
+        coordinator.similarNodes = known
+        defer { coordinator.similarNodes = nil }
         let store = try readingTwice { try coordinator.addPersistentStore(at: input, isReadOnly: true) }
         let graph = try DatabaseGraph(store, of: coordinator, at: path)
         if let graph { databases.append(graph) }
@@ -94,7 +98,11 @@ struct Merge: ParsableCommand {
       return (read.store, read.nodes)
     }
     defer { withExtendedLifetime(coordinators) {} }
-    let sources = try stores.map { try open($0) }
+    let sources = try stores.map { path in
+      let source = try open(path)
+      if known == nil { known = source.store.nodes }
+      return source
+    }
     let opened = sources.map(\.store)
     let isOne = Set(opened.map(\.identifier)).count == 1
     var merge = StoreMerge()
@@ -194,7 +202,7 @@ struct Merge: ParsableCommand {
       for (entity, count) in renumbered {
         Diagnostics.say("renumbered: \(Diagnostics.count(count, "object")) of \(entity)")
       }
-      for conflict in merged.settled { Diagnostics.say("settled: \(conflict)") }
+      Diagnostics.say(merged.settled.map { "settled: \($0)" })
     }
     try result.tell(
       report, of: stores.map { Input.shown($0) }.joined(separator: ", "), verb: ("merged", "would merge"),

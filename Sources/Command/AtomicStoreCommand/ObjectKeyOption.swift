@@ -13,11 +13,11 @@ package struct ObjectKeyOption: ParsableArguments {
 
   package var isGiven: Bool { !keys.isEmpty }
 
-  /// Both graphs with their keys for references, where keys are asked for.
+  /// What the objects of both stores are called by their keys; nil where no keys are asked for.
   ///
   /// - Returns: Also what to say of objects that share a key, or lack one.
-  func named(_ pair: StorePair) throws -> (one: StoreSnapshot, other: StoreSnapshot, notes: [String]) {
-    guard isGiven else { return (pair.one, pair.other, []) }
+  func names(_ pair: StorePair) throws -> (names: KeyedNames?, notes: [String]) {
+    guard isGiven else { return (nil, []) }
     let keys = try ObjectKeys(
       self.keys.map { text in
         let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
@@ -26,21 +26,19 @@ package struct ObjectKeyOption: ParsableArguments {
         }
         return (parts.count > 1 ? parts[0] : nil, try Fetch.list(list, "--key"))
       }, models: [pair.left.model, pair.right.model])
+    let names = try KeyedNames(keys, pair.one.nodes, pair.other.nodes)
     var notes: [String] = []
-    func named(_ snapshot: StoreSnapshot, _ name: String) throws -> StoreSnapshot {
-      let named = try keys.named(snapshot.nodes)
-      for (entity, count) in named.repeated {
+    for (side, name) in [(names.one, pair.names.0), (names.other, pair.names.1)] {
+      for (entity, count) in side.repeated {
         notes.append(
           "note: \(name): \(Diagnostics.count(count, "object")) of \(entity) with the key of another; "
             + "they are matched in the order of their references")
       }
-      for (entity, count) in named.keyless {
+      for (entity, count) in side.keyless {
         notes.append(
           "note: \(name): \(Diagnostics.count(count, "object")) of \(entity) without a key, matched by reference")
       }
-      return StoreSnapshot(nodes: named.nodes, metadata: snapshot.metadata)
     }
-    let one = try named(pair.one, pair.names.0)
-    return (one, try named(pair.other, pair.names.1), notes)
+    return (names, notes)
   }
 }

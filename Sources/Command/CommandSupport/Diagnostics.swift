@@ -7,9 +7,13 @@ import Synchronization
 
 /// Messages for the user, on standard error; data goes to standard output.
 package enum Diagnostics {
-  package static func say(_ text: String) {
+  package static func say(_ text: String) { say(CollectionOfOne(text)) }
+
+  /// Each on a line, written together.
+  package static func say(_ lines: some Collection<String>) {
+    guard !lines.isEmpty else { return }
     // Messages contain names and values from a store, and may reach a terminal now or when a log is read.
-    var text = TerminalText.escaped(shown(text)) + "\n"
+    var text = lines.map { TerminalText.escaped(shown($0)) + "\n" }.joined()
     // If standard error cannot be written, there is no way to report it.
     _ = text.withUTF8 { Descriptor.write(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
   }

@@ -207,9 +207,22 @@ struct JSONTableScanner {
     }
     record.end = scanner.position
     record.isOnOneLine = record.line == scanner.line
+    if found.records.count == Self.sampleSize { reserve() }
     found.records.append(record)
     return isWhole
   }
+
+  /// Makes room for all records and fields, if the others are like the first ones: copying what was found each time
+  /// that its memory is full takes longer than finding it. Memory that is not used is never touched, but may not be
+  /// there: no more than the table has bytes.
+  private mutating func reserve() {
+    let bytes = scanner.bytes.count
+    let share = Double(bytes) / Double(max(scanner.position, 1)) * 1.05
+    func room(_ count: Int, _ stride: Int) -> Int { Int(min(Double(count) * share, Double(bytes / stride))) }
+    found.records.reserveCapacity(room(found.records.count, MemoryLayout<JSONRecords.Record>.stride))
+    found.fields.reserveCapacity(room(found.fields.count, MemoryLayout<JSONRecords.Field>.stride))
+  }
+  private static let sampleSize = 1000
 
   /// What is wrong with a bad record, which is read again.
   mutating func failure(of record: JSONRecords.Record) -> PersistentStoreError {

@@ -9,31 +9,36 @@ package struct TextNumbers: Sendable {
   @usableFromInline var bytes: [UInt8] = []
   /// Where each text ends in ``bytes``; it begins where the one before ends.
   @usableFromInline var ends: [Int] = []
-  /// What is at a place of the hash table: all that a comparison needs but the text's bytes. The memory is too large
-  /// for caches, so what counts is how many reads wait for others.
+  /// What is at a place of the hash table. The memory is too large for caches and each of its pages has to be cleared,
+  /// so that it is as small as it can be.
   private struct Entry {
     /// Half of the hash, so that few texts need to be compared, and none when the table grows.
     var hash: UInt32
     /// The number plus one; 0 where nothing is.
     var number: UInt32
-    /// Where the text begins, in the lower 40 bits, and its length in the others; see ``longLength``.
-    var extent: UInt64
   }
-  /// What stands for a length that does not fit beside the start: it follows from ``ends``.
-  private static let longLength = 0xFF_FFFF
-  private static let startBits: UInt64 = 40
-  /// A text at the place of its hash or behind it. The size is a power of two.
+  /// A text at the place of the upper bits of its hash or behind it, so that a table that grows is written from the
+  /// beginning to the end. The size is a power of two.
   private var places: [Entry] = []
   /// Differs from process to process, so that no file can be made whose texts all have the same hash.
   private let seed = Self.seed
   private static let seed = UInt64.random(in: .min ... .max)
+  /// How many texts are added in all.
+  private var expected: Int
+  /// How many were already there.
+  private var repeated = 0
 
-  package init() {}
+  /// - Parameter expected: How many texts are added. There is room for all of them at once where the first thousands
+  ///   differ: a table that grows is cleared and filled again each time.
+  package init(expecting expected: Int = 0) { self.expected = expected }
 
   /// Makes room for that many texts.
   package mutating func reserve(_ count: Int) {
     ends.reserveCapacity(count)
-    while count * 4 > places.count * 3 { grow() }
+    if !ends.isEmpty { bytes.reserveCapacity(bytes.count / ends.count * count / 8 * 9) }
+    var size = max(16, places.count)
+    while count * 4 > size * 3 { size *= 2 }
+    if size > places.count { grow(to: size) }
   }
 
   /// The number of texts.
@@ -50,29 +55,38 @@ package struct TextNumbers: Sendable {
     withBytes(of: one) { one in withBytes(of: other) { one.lexicographicallyPrecedes($0) } }
   }
 
-  /// How many bytes a text has.
-  package func length(of number: Int) -> Int { ends[number] - (number > 0 ? ends[number - 1] : 0) }
-
   /// The number of a text; nil if it has none.
   package func number(of text: UnsafeBufferPointer<UInt8>) -> Int? {
     guard !places.isEmpty else { return nil }
     return find(text, hash(text)).number
   }
 
+  /// Whether a text has this number.
+  package func isText(_ text: UnsafeBufferPointer<UInt8>, _ number: Int) -> Bool {
+    withBytes(of: number) { known in
+      guard known.count == text.count else { return false }
+      guard let one = text.baseAddress, let other = known.baseAddress else { return true }
+      return memcmp(one, other, text.count) == 0
+    }
+  }
+
   /// The number of a text, which gets the next one if it has none.
   package mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Int {
     // At most three quarters of the places are taken.
-    if (ends.count + 1) * 4 > places.count * 3 { grow() }
-    return add(text, hash(text))
-  }
-
-  private mutating func add(_ text: UnsafeBufferPointer<UInt8>, _ hash: UInt32) -> Int {
+    if (ends.count + 1) * 4 > places.count * 3 {
+      if ends.count > 3000, repeated == 0, expected > ends.count {
+        reserve(expected)
+      } else {
+        grow(to: max(16, places.count * 2))
+      }
+    }
+    let hash = hash(text)
     let (found, place) = find(text, hash)
-    if let found { return found }
-    let length = UInt64(truncatingIfNeeded: min(text.count, Self.longLength))
-    places[place] = Entry(
-      hash: hash, number: UInt32(truncatingIfNeeded: ends.count + 1),
-      extent: UInt64(truncatingIfNeeded: bytes.count) | length << Self.startBits)
+    if let found {
+      repeated += 1
+      return found
+    }
+    places[place] = Entry(hash: hash, number: UInt32(truncatingIfNeeded: ends.count + 1))
     bytes.append(contentsOf: text)
     ends.append(bytes.count)
     return ends.count - 1
@@ -81,35 +95,41 @@ package struct TextNumbers: Sendable {
   /// The number of a text, or else the place where it belongs. The table has free places.
   private func find(_ text: UnsafeBufferPointer<UInt8>, _ hash: UInt32) -> (number: Int?, place: Int) {
     let mask = places.count - 1
-    var place = Int(hash) & mask
+    var place = Self.place(of: hash, size: places.count)
     while true {
       let entry = places[place]
       if entry.number == 0 { return (nil, place) }
-      if entry.hash == hash, isEqual(text, entry) { return (Int(entry.number) - 1, place) }
+      if entry.hash == hash, isText(text, Int(entry.number) - 1) { return (Int(entry.number) - 1, place) }
       place = (place + 1) & mask
     }
   }
 
-  private func isEqual(_ text: UnsafeBufferPointer<UInt8>, _ entry: Entry) -> Bool {
-    var length = Int(entry.extent >> Self.startBits)
-    if length == Self.longLength { length = self.length(of: Int(entry.number) - 1) }
-    guard length == text.count else { return false }
-    let start = Int(entry.extent & (1 << Self.startBits - 1))
-    return bytes.withUnsafeBufferPointer { all in
-      guard let one = text.baseAddress, let two = all.baseAddress else { return true }
-      return memcmp(one, two + start, text.count) == 0
-    }
+  private static func place(of hash: UInt32, size: Int) -> Int {
+    Int(truncatingIfNeeded: UInt64(hash) >> (32 - size.trailingZeroBitCount))
   }
 
-  private mutating func grow() {
-    let size = max(16, places.count * 2)
+  private mutating func grow(to size: Int) {
     let before = places
-    places = Array(repeating: Entry(hash: 0, number: 0, extent: 0), count: size)
+    places = Array(unsafeUninitializedCapacity: size) { memory, count in
+      Self.useLargePages(UnsafeMutableRawBufferPointer(memory))
+      memory.initialize(repeating: Entry(hash: 0, number: 0))
+      count = size
+    }
     for entry in before where entry.number != 0 {
-      var place = Int(entry.hash) & (size - 1)
+      var place = Self.place(of: entry.hash, size: size)
       while places[place].number != 0 { place = (place + 1) & (size - 1) }
       places[place] = entry
     }
+  }
+
+  /// Has the system clear the memory in large pages, and find it with fewer steps: each access is to another page.
+  private static func useLargePages(_ memory: UnsafeMutableRawBufferPointer) {
+    let size = 1 << 21
+    guard memory.count >= 2 * size, let start = memory.baseAddress else { return }
+    let first = start.alignedUp(toMultipleOf: size)
+    let length = (start + memory.count).alignedDown(toMultipleOf: size) - first
+    // Only advice: without large pages it takes longer.
+    if length > 0 { _ = madvise(first, length, MADV_HUGEPAGE) }
   }
 
   /// Eight bytes at a time, each folded with a multiplication of full width.

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "16032051fbd83833c75575f6df46e66890b0ae90da4af6436e70af52490f7a16"
+#define ASP_INTERFACE "9a571bd5ae60628285b41f4d6314215d07faa4a5c70b3553a0cd94bd80b6440b"

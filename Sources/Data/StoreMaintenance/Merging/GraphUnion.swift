@@ -33,10 +33,12 @@ struct GraphUnion {
   private struct EntityUnion {
     let own: Entity
     let entity: Entity
-    /// The rows of the union by those of the graph; none for rows that are deleted.
-    var rows: [UInt32]
+    /// The rows of the graph, and those of the union.
+    var matches: MatchedRows
     /// The rows whose objects are new in the union.
     var added: Set<Int> = []
+    /// The rows whose object is that of an earlier row, too.
+    var repeated: Set<Int> = []
   }
 
   private mutating func add(_ graph: NodeTable) throws {
@@ -46,24 +48,15 @@ struct GraphUnion {
     let translation = RowTranslation(entities: graph.model.entityCount)
     for entity in graph.model.entities {
       guard let own = nodes.model.entity(named: entity.name) else { continue }
-      let handles = graph.handles(of: entity.index)
-      var union = EntityUnion(
-        own: own, entity: entity,
-        rows: [UInt32](repeating: MatchedRows.none, count: (handles.last?.row ?? -1) + 1))
-      for node in handles {
-        var new = index.match(node, in: graph, own)
-        if new == nil {
-          new = try addNode(graph.reference(of: node), own, entity.name)
-          union.added.insert(node.row)
-        }
-        guard let new else { continue }
-        union.rows[node.row] = UInt32(truncatingIfNeeded: new.row)
-        let reference = nodes.reference(of: new)
-        if reference != graph.reference(of: node) {
-          names[graph.objectReference(of: node)] = ObjectReference(entityName: own.name, reference: reference)
-        }
+      let rowCount = (graph.handles(of: entity.index).last?.row ?? -1) + 1
+      var union = EntityUnion(own: own, entity: entity, matches: MatchedRows([]))
+      if matching == .references {
+        union.matches = MatchedRows(graph.reader(of: entity.index), nodes.reader(of: own.index))
       }
-      translation.set(entity.index, to: own.index, rows: union.rows)
+      if matching != .references || !union.matches.isIdentity {
+        try match(&union, rowCount, of: graph, index, &names)
+      }
+      translation.set(entity.index, to: own.index, union.matches, rowCount: rowCount)
       unions.append(union)
     }
     self.names.append(names)
@@ -75,11 +68,39 @@ struct GraphUnion {
     guard decision.open.isEmpty else { return }
     let added = Set(
       unions.flatMap { union in
-        union.added.map { NodeHandle(entity: union.own.index, row: Int(union.rows[$0])) }
+        union.added.compactMap { row in
+          union.matches.rows(at: row).other.map { NodeHandle(entity: union.own.index, row: $0) }
+        }
       })
     for cleared in try ends.clear(in: &nodes) {
       decision.settle(cleared, of: nodes.objectReference(of: cleared.node), isOfSecond: added.contains(cleared.node))
     }
+  }
+
+  /// Finds what the objects of an entity are in the union, and adds those that it does not have.
+  private mutating func match(
+    _ union: inout EntityUnion, _ rowCount: Int, of graph: NodeTable, _ index: MatchIndex, _ names: inout ObjectNames
+  ) throws {
+    var rows = [UInt32](repeating: MatchedRows.none, count: rowCount)
+    union.matches.forEachMatch { rows[$0] = $1 }
+    var taken: Set<UInt32> = []
+    for node in graph.handles(of: union.entity.index) {
+      if rows[node.row] == MatchedRows.none {
+        var new = index.match(node, in: graph, union.own)
+        if new == nil {
+          new = try addNode(graph.reference(of: node), union.own, union.entity.name)
+          union.added.insert(node.row)
+        }
+        guard let new else { continue }
+        rows[node.row] = UInt32(truncatingIfNeeded: new.row)
+        let reference = nodes.reference(of: new)
+        if reference != graph.reference(of: node) {
+          names[graph.objectReference(of: node)] = ObjectReference(entityName: union.own.name, reference: reference)
+        }
+      }
+      if matching != .references, !taken.insert(rows[node.row]).inserted { union.repeated.insert(node.row) }
+    }
+    union.matches = MatchedRows(rows)
   }
 
   /// Adds an object, which gets another reference if the union has its own already.
@@ -93,45 +114,60 @@ struct GraphUnion {
     return try nodes.addCacheNode(entity: own.index, reference: reference)
   }
 
+  /// A property of an entity in both.
+  private struct MergedProperty {
+    let slot: Slot
+    /// In the graph.
+    let other: Int
+    let isMerged: Bool
+    let columns: ColumnPair
+  }
+
+  /// How many rows are compared at a time, a column after the other.
+  private static let block = 4096
+
   /// Merges the objects of an entity. What the columns have the same values of stays as it is.
   private mutating func merge(
     _ union: EntityUnion, of graph: NodeTable, _ before: NodeTable, _ names: ObjectNames,
     _ translation: RowTranslation, _ ends: inout OneToOneEnds
   ) throws {
     let (reader, own) = (graph.reader(of: union.entity.index), before.reader(of: union.own.index))
-    let slots = union.own.slots.compactMap { slot in
+    let properties = union.own.slots.compactMap { slot in
       union.entity.slot(named: slot.name).map { number in
-        (
+        MergedProperty(
           slot: slot, other: number, isMerged: slot.isMerged(in: nodes.model),
-          columns: ColumnPair((union.entity.slots[number], reader), (slot, own), isSequence: true)
-        )
+          columns: ColumnPair((union.entity.slots[number], reader), (slot, own), isSequence: true))
       }
     }
-    // Several objects of the graph may be the same one of the union.
-    var merged = [Bool](repeating: false, count: own.count)
     try withExtendedLifetime((reader, own)) {
-      for (row, target) in union.rows.enumerated() where target != MatchedRows.none {
-        let (node, new) = (
-          NodeHandle(entity: union.entity.index, row: row), NodeHandle(entity: union.own.index, row: Int(target))
-        )
-        if union.added.contains(row) {
-          for (slot, other, _, _) in slots {
-            let value = graph.value(slot: other, of: node).renamed(names)
-            if !value.isNull { try nodes.set(value, slot: slot.index, of: new) }
-          }
-          continue
+      for start in stride(from: 0, to: union.matches.count, by: Self.block) {
+        let rows = start..<min(start + Self.block, union.matches.count)
+        var differ = [Bool](repeating: false, count: rows.count)
+        for property in properties where property.isMerged {
+          property.columns.markDifferent(at: rows, union.matches, translation, &differ)
         }
-        for (slot, other, isMerged, columns) in slots where isMerged {
-          if !merged[new.row], columns.isSame(row, new.row, translation) { continue }
-          let old = nodes.value(slot: slot.index, of: new)
-          let value = graph.value(slot: other, of: node).renamed(names)
-          let object = nodes.objectReference(of: new)
-          let result = decision.merged(old, value, base: nil, slot, of: object, (before, new), (graph, node)) {
-            ends.decide(new, slot)
+        for row in rows where differ[row - start] || union.added.contains(row) || union.repeated.contains(row) {
+          guard let target = union.matches.rows(at: row).other else { continue }
+          let node = NodeHandle(entity: union.entity.index, row: row)
+          let new = NodeHandle(entity: union.own.index, row: target)
+          if union.added.contains(row) {
+            for property in properties {
+              let value = graph.value(slot: property.other, of: node).renamed(names)
+              if !value.isNull { try nodes.set(value, slot: property.slot.index, of: new) }
+            }
+            continue
           }
-          if let result { try nodes.set(result, slot: slot.index, of: new) }
+          for property in properties where property.isMerged {
+            // Of a repeated object, the union may have other values by now.
+            if !union.repeated.contains(row), property.columns.isSame(row, target, translation) { continue }
+            let old = nodes.value(slot: property.slot.index, of: new)
+            let value = graph.value(slot: property.other, of: node).renamed(names)
+            let result = decision.merged(
+              old, value, base: nil, property.slot, of: nodes.objectReference(of: new), (before, new), (graph, node)
+            ) { ends.decide(new, property.slot) }
+            if let result { try nodes.set(result, slot: property.slot.index, of: new) }
+          }
         }
-        merged[new.row] = true
       }
     }
   }
@@ -206,10 +242,6 @@ struct MatchIndex {
   ///
   /// - Parameter own: The object's entity in the union.
   func match(_ node: NodeHandle, in graph: NodeTable, _ own: Entity) -> NodeHandle? {
-    if matching == .references {
-      guard let found = nodes.handle(for: graph.reference(of: node), entity: own.index) else { return nil }
-      return found.entity == own.index ? found : nil
-    }
     if known.isEmpty { return nil }
     var level: Entity? = own
     while let entity = level {

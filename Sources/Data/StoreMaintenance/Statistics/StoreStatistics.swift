@@ -54,7 +54,7 @@ public struct StoreStatistics: Sendable {
     switch slot.kind {
     case .toMany: countMembers(slot.index, reader, &result)
     case .toOne:
-      var known: Set<NodeHandle> = []
+      var known = DistinctNodes()
       for row in 0..<reader.count where !reader.isDeleted(row: row) {
         guard let node = reader.toOne(slot: slot.index, row: row) else {
           result.nullCount += 1
@@ -70,7 +70,7 @@ public struct StoreStatistics: Sendable {
   }
 
   private static func countMembers(_ slot: Int, _ reader: EntityReader, _ result: inout PropertyStatistics) {
-    var known: Set<NodeHandle> = []
+    var known = DistinctNodes()
     var (least, greatest, total) = (Int.max, 0, 0)
     for row in 0..<reader.count where !reader.isDeleted(row: row) {
       let list = reader.toMany(slot: slot, row: row)
@@ -101,7 +101,7 @@ public struct StoreStatistics: Sendable {
       return
     default: break
     }
-    var known = TextNumbers()
+    var known = TextNumbers(expecting: reader.count)
     var key: [UInt8] = []
     var numbers = MeanOfNumbers()
     // Integers are added exactly: doubles do not hold large ones.
@@ -143,7 +143,7 @@ public struct StoreStatistics: Sendable {
     _ slot: Int, _ type: AttributeType, _ reader: EntityReader, _ result: inout PropertyStatistics
   ) {
     let column = reader.column(slot: slot)
-    var known = TextNumbers()
+    var known = TextNumbers(expecting: reader.count)
     var (least, greatest) = (0, 0)
     withExtendedLifetime(reader) {
       for row in 0..<reader.count where !reader.isDeleted(row: row) {
@@ -181,5 +181,23 @@ public struct StoreStatistics: Sendable {
     case (.string(let a), .string(let b)), (.uri(let a), .uri(let b)): ScalarString(a) < ScalarString(b)
     default: nil
     }
+  }
+}
+
+/// How many objects there are among those that are named.
+private struct DistinctNodes {
+  private(set) var count = 0
+  /// Whether a row was named, by entity.
+  private var rows: [[Bool]] = []
+
+  mutating func insert(_ node: NodeHandle) {
+    if rows.count <= node.entity { rows += Array(repeating: [], count: node.entity + 1 - rows.count) }
+    let known = rows[node.entity].count
+    if known <= node.row {
+      rows[node.entity] += Array(repeating: false, count: max(node.row + 1, known * 2) - known)
+    }
+    if rows[node.entity][node.row] { return }
+    rows[node.entity][node.row] = true
+    count += 1
   }
 }

@@ -17,8 +17,10 @@ struct ColumnGroups {
   /// The number of rows of each group.
   private var counts: [Int] = []
   private var aggregates: [ColumnAggregate]
-  private var places = TextNumbers()
-  /// The groups by the numbers of their keys.
+  private var numbers: TextNumbers
+  /// Whether there is a group whose key contains not-a-number, and so has no number.
+  private var hasNaN = false
+  /// The groups by the numbers of their keys, if they are not the same.
   private var groups: [Int] = []
   /// The types of computed keys.
   private var computedKinds: [Int: String] = [:]
@@ -35,6 +37,7 @@ struct ColumnGroups {
     self.rows = rows
     self.keyCount = keyCount
     self.aggregates = aggregates
+    numbers = TextNumbers(expecting: rows.count)
     if keyCount == 0 { begin(0) }
   }
 
@@ -49,10 +52,11 @@ struct ColumnGroups {
     key.removeAll()
     for index in 0..<keyCount {
       let cell = row.cells[index]
-      if key.append(cell) { continue }
+      let isLast = index == keyCount - 1
+      if key.append(cell, isLast: isLast) { continue }
       guard case .other = cell, case .value(let value) = row[index] else { return false }
       switch value {
-      case .uuid, .float, .null: guard key.append(value) else { return false }
+      case .uuid, .float, .null: guard key.append(value, isLast: isLast) else { return false }
       // Numbers of several types may be equal.
       default: return false
       }
@@ -67,7 +71,9 @@ struct ColumnGroups {
     key.removeAll()
     var values: [StoredValue] = []
     for (index, value) in keys.enumerated() {
-      guard case .value(let stored) = value, key.append(stored) else { return false }
+      guard case .value(let stored) = value, key.append(stored, isLast: index == keys.count - 1) else {
+        return false
+      }
       values.append(stored)
       guard !stored.isNull else { continue }
       // Values of different types, which may be equal nevertheless, are left to objects.
@@ -98,15 +104,22 @@ struct ColumnGroups {
   /// other and always creates a group.
   private mutating func group(_ row: Int) -> Int {
     let group = counts.count
-    if !key.hasNaN {
-      let found = key.bytes.withUnsafeBufferPointer { bytes in
+    if key.hasNaN {
+      if !hasNaN { groups = Array(0..<group) }
+      hasNaN = true
+    } else {
+      let number = key.bytes.withUnsafeBufferPointer { bytes in
         // Rows of a group often follow each other.
-        if let lastNumber, places.withBytes(of: lastNumber, { $0.elementsEqual(bytes) }) { return lastNumber }
-        return places.add(bytes)
+        if let lastNumber, numbers.isText(bytes, lastNumber) { return lastNumber }
+        return numbers.add(bytes)
       }
-      lastNumber = found
-      if found < groups.count { return groups[found] }
-      groups.append(group)
+      lastNumber = number
+      if hasNaN {
+        if number < groups.count { return groups[number] }
+        groups.append(group)
+      } else if number < group {
+        return number
+      }
     }
     begin(row)
     return group

@@ -94,7 +94,7 @@ package struct ColumnRows {
 
   /// The rows without those that are equal to an earlier one, from the offset on, as many as the limit; 0 for all.
   func distinct(offset: Int, limit: Int) -> ColumnRows {
-    var seen = SeenRows()
+    var seen = SeenRows(expecting: count)
     var skipped = 0
     var taken = 0
     var result = self

@@ -127,10 +127,13 @@ package struct ColumnPair {
 
   /// Marks those places at which the values are not known to be the same.
   ///
-  /// - Parameter marks: One for each place of the range.
-  func markDifferent(
+  /// - Parameters:
+  ///   - places: They begin at a multiple of 64.
+  ///   - marks: One for each place of the range.
+  package func markDifferent(
     at places: Range<Int>, _ matches: MatchedRows, _ translation: RowTranslation, _ marks: inout [Bool]
   ) {
+    if matches.isIdentity { return markDifferent(places, translation, &marks) }
     guard case .toOne = comparison, let one, let other else {
       matches.forEachMatch(at: places) { place, row, otherRow in
         if !isSame(row, otherRow, translation) { marks[place - places.lowerBound] = true }

@@ -9,6 +9,8 @@ extension ComparisonRun {
     var left: EntityReader?
     var right: EntityReader?
     var matches: MatchedRows
+    /// Whether the rows are matched by keys, and so are not in the order of what they are called.
+    var isKeyed: Bool
     var properties: [Property] = []
   }
   /// A property of one entity: its slots; nil if one side does not have it.
@@ -31,7 +33,10 @@ extension ComparisonRun {
     for (one, other) in matchedEntities() {
       let left = one.map { first.nodes.reader(of: $0.index) }
       let right = other.map { second.nodes.reader(of: $0.index) }
-      let pair = EntityPair(one: one, other: other, left: left, right: right, matches: MatchedRows(left, right))
+      let keyed = names?.matches(one, other, left, right)
+      let pair = EntityPair(
+        one: one, other: other, left: left, right: right, matches: keyed ?? MatchedRows(left, right),
+        isKeyed: keyed != nil)
       if let one, let other, let left {
         translation.set(one.index, to: other.index, pair.matches, rowCount: left.count)
       }
@@ -104,6 +109,7 @@ extension ComparisonRun {
   private mutating func compare(_ pair: EntityPair, _ translation: RowTranslation) {
     withExtendedLifetime((pair.left, pair.right)) {
       var start = 0
+      var keyed: [(name: ReferenceObject, place: Int)] = []
       while start < pair.matches.count, !isFull {
         var blocks: [Range<Int>] = []
         while start < pair.matches.count, blocks.count < Self.blocksAtOnce {
@@ -113,10 +119,15 @@ extension ComparisonRun {
         for (rows, differ) in zip(blocks, Marking(pair, translation).marks(of: blocks)) {
           for place in rows where differ[place - rows.lowerBound] {
             if isFull { return }
-            compareRow(place, pair, translation)
+            if pair.isKeyed {
+              keyed.append((name(place, pair), place))
+            } else {
+              compareRow(place, pair, translation)
+            }
           }
         }
       }
+      for (_, place) in keyed.sorted(by: { $0.name < $1.name }) where !isFull { compareRow(place, pair, translation) }
     }
   }
 
@@ -158,32 +169,47 @@ extension ComparisonRun {
   /// For each place of a range whether there may be a difference.
   private static func marks(_ places: Range<Int>, _ pair: EntityPair, _ translation: RowTranslation) -> [Bool] {
     var marks = [Bool](repeating: false, count: places.count)
-    if pair.matches.isIdentity {
-      for property in pair.properties { property.columns.markDifferent(places, translation, &marks) }
-      return marks
+    if !pair.matches.isIdentity {
+      for place in places where pair.matches.isOfOne(place) { marks[place - places.lowerBound] = true }
     }
-    for place in places where pair.matches.isOfOne(place) { marks[place - places.lowerBound] = true }
     // A column after the other: its parts are then loaded once for all rows.
     for property in pair.properties { property.columns.markDifferent(at: places, pair.matches, translation, &marks) }
     return marks
   }
 
+  /// What the object at a place is called.
+  private func name(_ place: Int, _ pair: EntityPair) -> ReferenceObject {
+    let (row, otherRow) = pair.matches.rows(at: place)
+    if let row, let one = pair.one, let left = pair.left {
+      return names?.reference(of: NodeHandle(entity: one.index, row: row), in: .one) ?? left.reference(row: row)
+    }
+    guard let otherRow, let other = pair.other, let right = pair.right else { return .integer(0) }
+    return names?.reference(of: NodeHandle(entity: other.index, row: otherRow), in: .other)
+      ?? right.reference(row: otherRow)
+  }
+
   /// Compares what is at one place by its values.
   private mutating func compareRow(_ place: Int, _ pair: EntityPair, _ translation: RowTranslation) {
     let (row, otherRow) = pair.matches.rows(at: place)
+    let reference = name(place, pair)
     guard let row, let left = pair.left else {
-      guard let otherRow, let right = pair.right else { return }
-      add(GraphDifference(kind: .inserted, object: Self.named(pair.other, right.reference(row: otherRow))))
+      guard otherRow != nil else { return }
+      add(GraphDifference(kind: .inserted, object: Self.named(pair.other, reference)))
       return
     }
-    let reference = left.reference(row: row)
     guard let otherRow, let right = pair.right else {
       add(GraphDifference(kind: .deleted, object: Self.named(pair.one, reference)))
       return
     }
     for property in pair.properties where !property.columns.isSame(row, otherRow, translation) {
-      let old = property.one.map { left.value(slot: $0.index, row: row) }
-      let new = property.other.map { right.value(slot: $0.index, row: otherRow) }
+      let old = property.one.map { slot in
+        let value = left.value(slot: slot.index, row: row)
+        return names?.renamed(value, of: .one, slot) ?? value
+      }
+      let new = property.other.map { slot in
+        let value = right.value(slot: slot.index, row: otherRow)
+        return names?.renamed(value, of: .other, slot) ?? value
+      }
       guard !isSame(old, new, isSequence: isSequence(property.one, property.other)) else { continue }
       var difference = GraphDifference(
         kind: .changed, object: Self.named(pair.one, reference), key: property.name,

@@ -4,13 +4,15 @@ import FoundationEssentials
 extension GraphComparison {
   /// Returns all differences, metadata first, then the models, then by entity and reference.
   ///
-  /// - Parameter isIncluded: Whether a difference is one of those asked for. Others do not count towards the limit.
+  /// - Parameters:
+  ///   - names: What objects are called in the place of their references, by which they are matched then.
+  ///   - isIncluded: Whether a difference is one of those asked for. Others do not count towards the limit.
   package static func differences(
-    _ first: StoreSnapshot, _ second: StoreSnapshot, options: Options = Options(),
+    _ first: StoreSnapshot, _ second: StoreSnapshot, options: Options = Options(), names: KeyedNames? = nil,
     isIncluded: (GraphDifference) -> Bool = { _ in true }
   ) -> [GraphDifference] {
     withoutActuallyEscaping(isIncluded) { isIncluded in
-      var run = ComparisonRun(first, second, options: options, isIncluded: isIncluded)
+      var run = ComparisonRun(first, second, options: options, names: names, isIncluded: isIncluded)
       run.compareMetadata()
       run.compareModels()
       run.compareObjects()
@@ -24,16 +26,21 @@ struct ComparisonRun {
   let first: StoreSnapshot
   let second: StoreSnapshot
   let options: GraphComparison.Options
+  let names: KeyedNames?
   private let isIncluded: (GraphDifference) -> Bool
   private(set) var found: [GraphDifference] = []
 
   init(
-    _ first: StoreSnapshot, _ second: StoreSnapshot, options: GraphComparison.Options,
+    _ first: StoreSnapshot, _ second: StoreSnapshot, options: GraphComparison.Options, names: KeyedNames?,
     isIncluded: @escaping (GraphDifference) -> Bool
   ) {
+    var (first, second) = (first, second)
+    // The rows that have the names.
+    if let names { (first.nodes, second.nodes) = (names.one.nodes, names.other.nodes) }
     self.first = first
     self.second = second
     self.options = options
+    self.names = names
     self.isIncluded = isIncluded
   }
 

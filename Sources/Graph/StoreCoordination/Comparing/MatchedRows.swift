@@ -3,7 +3,7 @@ package import AtomicStoreSPI
 /// The rows of two tables with the same references, in the order of references, and what only one of them has.
 package struct MatchedRows {
   /// The number of objects that either table has.
-  let count: Int
+  package let count: Int
   /// The rows of the first table and, at the same places, those of the second; ``none`` where a table does not have the
   /// object. Both empty if all rows match in order, as is usual.
   private let ours: [UInt32]
@@ -44,8 +44,28 @@ package struct MatchedRows {
     self.theirs = theirs
   }
 
+  /// Matches each row of two tables with as many rows with the row of the same number.
+  init(identityOf count: Int) {
+    self.count = count
+    (ours, theirs) = ([], [])
+  }
+
+  /// Matches each row of the first table with the row of the second at the same place, or with ``none``.
+  ///
+  /// - Parameter others: The number of rows of the second table, if those that match none are listed, too: behind the
+  ///   others.
+  package init(_ rows: [UInt32], others: Int = 0) {
+    var theirs = rows
+    var isMatched = [Bool](repeating: false, count: others)
+    for row in rows where row != Self.none && row < others { isMatched[Int(row)] = true }
+    for row in isMatched.indices where !isMatched[row] { theirs.append(UInt32(truncatingIfNeeded: row)) }
+    count = theirs.count
+    ours = Array(0..<UInt32(truncatingIfNeeded: rows.count)) + Array(repeating: Self.none, count: count - rows.count)
+    self.theirs = theirs
+  }
+
   /// The rows at a place; nil for what a table does not have.
-  func rows(at place: Int) -> (one: Int?, other: Int?) {
+  package func rows(at place: Int) -> (one: Int?, other: Int?) {
     if isIdentity { return (place, place) }
     return (
       ours[place] == Self.none ? nil : Int(ours[place]), theirs[place] == Self.none ? nil : Int(theirs[place])
@@ -73,7 +93,7 @@ package struct MatchedRows {
   func isOfOne(_ place: Int) -> Bool { !isIdentity && (ours[place] == Self.none || theirs[place] == Self.none) }
 
   /// Calls `body` with the rows of the second table by those of the first.
-  func forEachMatch(_ body: (_ row: Int, _ otherRow: UInt32) -> Void) {
+  package func forEachMatch(_ body: (_ row: Int, _ otherRow: UInt32) -> Void) {
     for place in ours.indices where ours[place] != Self.none { body(Int(ours[place]), theirs[place]) }
   }
 
@@ -141,15 +161,6 @@ package final class RowTranslation {
     target.initialize(repeating: MatchedRows.none, count: rowCount)
     matches.forEachMatch { target[$0] = $1 }
     rows[entity] = target
-  }
-
-  /// Sets which entity of the second graph is one of the first, and which of its rows is the object of each row.
-  package func set(_ entity: Int, to other: Int, rows target: [UInt32]) {
-    entities[entity] = NodeHandle(entity: other, row: 0).rawBits
-    let memory = UnsafeMutablePointer<UInt32>.allocate(capacity: max(target.count, 1))
-    for (row, otherRow) in target.enumerated() { (memory + row).initialize(to: otherRow) }
-    rows[entity]?.deallocate()
-    rows[entity] = memory
   }
 
   package static let null = UInt64.max

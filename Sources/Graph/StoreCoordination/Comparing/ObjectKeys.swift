@@ -1,9 +1,9 @@
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 import StorePrimitives
 
 /// Names objects by their values instead of their references, so that two graphs without common references can be
-/// compared: `Book/Emma` is the book whose key has the value `Emma`, in both.
-public struct ObjectKeys: Sendable {
+/// compared: `Book/Emma` is the book whose key has the value `Emma`, in both. See ``KeyedNames``.
+package struct ObjectKeys: Sendable {
   /// The key's attributes by entity, sub-entities included; key paths through to-one relationships are allowed.
   private let keyPaths: [ScalarString: [[String]]]
 
@@ -66,113 +66,55 @@ public struct ObjectKeys: Sendable {
     return false
   }
 
-  /// What ``named(_:)`` returns.
-  public struct NamedGraph: Sendable {
-    /// The objects, with their keys for references. Entities without a key keep their references.
-    public var nodes: NodeTable
-    /// How many objects have the key of another object, by entity: they are distinguished by numbers in the order of
-    /// their references.
-    public var repeated: [(entity: String, count: Int)]
-    /// How many objects have no value for a part of their key, by entity.
-    public var keyless: [(entity: String, count: Int)]
-  }
-
-  /// Returns the objects with their keys for references.
+  /// Adds the names of the objects of an entity to those of its hierarchy.
   ///
-  /// - Throws: `.columnFull` and the like, as building any table does.
-  public func named(_ nodes: NodeTable) throws(PersistentStoreError) -> NamedGraph {
-    let nodes = try nodes.canonical()
-    // All keys first: a number that distinguishes equal keys must not make the key of another object.
-    var (keyed, names) = keyedObjects(nodes)
-    var repeated: [(entity: String, count: Int)] = []
-    for index in keyed.indices {
-      let (entity, root) = (keyed[index].entity, keyed[index].entity.root.index)
-      let count = names[root, default: Names()].tellApart(&keyed[index].numbers)
-      if count > 0 { repeated.append((entity.name, count)) }
-    }
-    return NamedGraph(
-      nodes: try nodes.renaming(
-        Dictionary(uniqueKeysWithValues: keyed.map { ($0.entity.index, $0.numbers) }), texts: names.mapValues(\.texts)),
-      repeated: repeated, keyless: keyed.filter { $0.keylessCount > 0 }.map { ($0.entity.name, $0.keylessCount) })
-  }
-
-  /// The names of the objects of a hierarchy.
-  private struct Names {
-    var texts = TextNumbers()
-    /// By the number of a text: how many objects have it so far, or the greatest number that distinguishes them.
-    private var used: [Int] = []
-
-    /// Gives each object whose name another one has a name with a number.
-    ///
-    /// - Returns: How many there are.
-    mutating func tellApart(_ numbers: inout [Int]) -> Int {
-      used += [Int](repeating: 0, count: texts.count - used.count)
-      var repeated = 0
-      for index in numbers.indices {
-        let own = numbers[index]
-        var repetition = used[own] + 1
-        if repetition > 1 {
-          repeated += 1
-          let name = texts.withBytes(of: own) { String(decoding: $0, as: UTF8.self) }
-          while Self.withNumber(name, repetition, { texts.number(of: $0) }) != nil { repetition += 1 }
-          numbers[index] = Self.withNumber(name, repetition) { texts.add($0) }
-          used.append(1)
-        }
-        used[own] = repetition
-      }
-      return repeated
-    }
-
-    private static func withNumber<Result>(
-      _ name: String, _ number: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Result
-    ) -> Result {
-      var text = "\(name) (\(number))"
-      return text.withUTF8(body)
-    }
-  }
-
-  private struct KeyedObjects {
-    let entity: Entity
-    /// The numbers of the names, by row.
-    var numbers: [Int] = []
-    /// How many objects have no value for a part of their key.
+  /// - Parameters:
+  ///   - guesses: The numbers that the rows most probably have: those of the other graph.
+  ///   - texts: The names that there are.
+  /// - Returns: The numbers of the names, by row, and how many objects have no value for a part of their key. Nil for
+  ///   an entity without a key.
+  func names(
+    of entity: Entity, in nodes: NodeTable, guesses: [UInt32], _ texts: inout TextNumbers
+  ) -> (numbers: [UInt32], keylessCount: Int)? {
+    guard let paths = keyPaths[ScalarString(entity.name)] else { return nil }
+    var numbers: [UInt32] = []
+    numbers.reserveCapacity(nodes.count(of: entity.index))
     var keylessCount = 0
-  }
-
-  /// The objects of all entities with a key, in the order of entities and references; and by the root of the hierarchy
-  /// their names.
-  private func keyedObjects(_ nodes: NodeTable) -> (objects: [KeyedObjects], names: [Int: Names]) {
-    var names: [Int: Names] = [:]
-    var result: [KeyedObjects] = []
-    for entity in nodes.model.entities {
-      guard let paths = keyPaths[ScalarString(entity.name)], nodes.count(of: entity.index) > 0 else { continue }
-      let slots = paths.map { $0.count == 1 ? entity.slot(named: $0[0]) : nil }
-      var own = names[entity.root.index] ?? Names()
-      names[entity.root.index] = nil
-      var objects = KeyedObjects(entity: entity)
-      objects.numbers.reserveCapacity(nodes.count(of: entity.index))
-      let reader = nodes.reader(of: entity.index)
-      // The only part of a key that is a text is the name.
-      let text = slots.count == 1 ? slots[0].flatMap { entity.slots[$0].isText ? reader.column(slot: $0) : nil } : nil
-      for row in 0..<reader.count {
-        if let bytes = text?.bytes(row) {
-          objects.numbers.append(own.texts.add(bytes))
-          continue
-        }
-        let node = NodeHandle(entity: entity.index, row: row)
+    func add(_ name: UnsafeBufferPointer<UInt8>) {
+      let row = numbers.count
+      // Comparing a text is faster than finding it.
+      let isGuessed = row < guesses.count && texts.isText(name, Int(guesses[row]))
+      numbers.append(isGuessed ? guesses[row] : UInt32(truncatingIfNeeded: texts.add(name)))
+    }
+    func keyless(_ node: NodeHandle) -> String {
+      keylessCount += 1
+      return "(no key) \(nodes.reference(of: node))"
+    }
+    let slots = paths.map { $0.count == 1 ? entity.slot(named: $0[0]) : nil }
+    let reader = nodes.reader(of: entity.index)
+    let only = slots.count == 1 ? slots[0] : nil
+    // The only part of a key that is a text is the name.
+    let text = only.flatMap { entity.slots[$0].isText ? reader.column(slot: $0) : nil }
+    for row in 0..<reader.count {
+      if let bytes = text?.bytes(row) {
+        add(bytes)
+        continue
+      }
+      let node = NodeHandle(entity: entity.index, row: row)
+      var name: String
+      if let slot = only {
+        let value = nodes.value(slot: slot, of: node)
+        name = value.isNull ? keyless(node) : Self.text(value)
+      } else {
         let values = zip(paths, slots).map { path, slot in
           slot.map { nodes.value(slot: $0, of: node) } ?? Self.value(path, of: node, in: nodes)
         }
-        let isKeyless = values.contains(where: \.isNull)
-        if isKeyless { objects.keylessCount += 1 }
-        var name = isKeyless ? "(no key) \(nodes.reference(of: node))" : Self.name(values)
-        objects.numbers.append(name.withUTF8 { own.texts.add($0) })
+        name = values.contains(where: \.isNull) ? keyless(node) : Self.name(values)
       }
-      withExtendedLifetime(reader) {}
-      names[entity.root.index] = own
-      result.append(objects)
+      name.withUTF8(add)
     }
-    return (result, names)
+    withExtendedLifetime(reader) {}
+    return (numbers, keylessCount)
   }
 
   private static func value(_ path: [String], of start: NodeHandle, in nodes: NodeTable) -> StoredValue {

@@ -63,8 +63,14 @@ package struct ChangedRows: Sendable {
 
   /// Adds a row with a value, or nil, for each slot.
   package mutating func append(_ row: Int, _ new: [StoredValue?]) {
+    // Where there are many, there may be one for each row. Memory that is not used is never touched.
+    if rows.count == 256 {
+      let count = version.rowCount(of: entity)
+      rows.reserveCapacity(count)
+      values.reserveCapacity(count * slots.count)
+    }
     rows.append(row)
-    values.append(contentsOf: new)
+    for value in new { values.append(value) }
   }
 
   /// Calls `body` with each row as a changed object.
@@ -72,10 +78,14 @@ package struct ChangedRows: Sendable {
     throws(Failure)
   {
     var object = ManagedObjectSnapshot(entity: entity)
-    for (index, row) in rows.enumerated() {
+    var next = 0
+    for row in rows {
       let node = NodeHandle(entity: entity, row: row)
       object.reference = version.reference(of: node)
-      for (place, slot) in slots.enumerated() { object.values[slot] = values[index * slots.count + place] }
+      for slot in slots {
+        object.values[slot] = values[next]
+        next += 1
+      }
       try body(node, object)
     }
   }

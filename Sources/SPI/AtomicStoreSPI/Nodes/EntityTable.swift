@@ -25,12 +25,13 @@ struct EntityTable: Sendable {
     columns = slots.map { Column.none(CellLayout($0.kind)) }
   }
 
-  func isDeleted(_ row: Int) -> Bool {
+  @inline(__always) func isDeleted(_ row: Int) -> Bool {
     let word = row >> 6
     return word < deleted.count && deleted[word] & (1 << UInt64(row & 63)) != 0
   }
 
-  func reference(_ row: Int) -> ReferenceObject {
+  /// Inlined, as is ``isDeleted(_:)``: a call copies the table, with a count for each of its parts.
+  @inline(__always) func reference(_ row: Int) -> ReferenceObject {
     if let text = referenceText(row) { return .string(String(decoding: text, as: UTF8.self)) }
     return .integer(referenceNumber(row))
   }

@@ -1,5 +1,3 @@
-package import StorePrimitives
-
 extension NodeTable {
   /// The same nodes with other references for some entities, in canonical order. Relationships lead to rows, so columns
   /// change only where rows are in another order then.
@@ -14,19 +12,6 @@ extension NodeTable {
       try result.entities[entity].setReferences(list)
     }
     return try result.ordered(afterRenaming: Set(references.keys))
-  }
-
-  /// As ``renaming(_:)``, with texts.
-  ///
-  /// - Parameter names: For entities, the numbers of the texts that all rows get as their references.
-  package func renaming(_ names: [Int: [Int]], texts: [Int: TextNumbers]) throws(PersistentStoreError) -> NodeTable {
-    var result = self
-    for (entity, numbers) in names where !numbers.isEmpty {
-      precondition(numbers.count == entities[entity].count, "each row has a reference")
-      guard let texts = texts[model.records[entity].root] else { continue }
-      try result.entities[entity].setReferences(numbers, of: texts)
-    }
-    return try result.ordered(afterRenaming: Set(names.keys))
   }
 
   private func ordered(afterRenaming renamed: Set<Int>) throws(PersistentStoreError) -> NodeTable {
@@ -82,21 +67,6 @@ extension NodeTable {
 }
 
 extension EntityTable {
-  /// Replaces the references of all rows by texts, which are in no order afterwards.
-  fileprivate mutating func setReferences(_ numbers: [Int], of texts: TextNumbers) throws(PersistentStoreError) {
-    referenceNumbers = Column(.integer64, rows: numbers.count)
-    let column = Column(.bytes)
-    column.header.pointee.grow(to: numbers.count)
-    for (row, number) in numbers.enumerated() {
-      let isDone = texts.withBytes(of: number) {
-        column.header.pointee.setBytes(row, $0.baseAddress, count: $0.count)
-      }
-      guard isDone else { throw .columnFull(StoreLocation()) }
-    }
-    referenceTexts = column
-    isCanonical = false
-  }
-
   /// Replaces the references of all rows, which are in no order afterwards.
   fileprivate mutating func setReferences(_ list: [ReferenceObject]) throws(PersistentStoreError) {
     referenceNumbers = Column(.integer64, rows: list.count)

@@ -9,6 +9,12 @@ extension NodeTable {
     by rule: RelationshipRules.Inverses, keepsToOnes: Bool = false, isDerived: (Slot) -> Bool = { _ in false }
   ) throws(PersistentStoreError) -> (nodes: NodeTable, notes: [SelectionNote]) {
     var result = try canonical()
+    // Then nothing contradicts, and what follows from an inverse is what it would be made of it.
+    let ends = InverseEnds(model: model, tables: result.entities)
+    if result.endsAgree || model.inversePairs.allSatisfy({ ends.agree($0) }) {
+      result.noteAgreement()
+      return (result, [])
+    }
     let builder = NodeTableBuilder(model: model)
     // The columns are the table's: only ends that change are copied.
     builder.tables = result.entities

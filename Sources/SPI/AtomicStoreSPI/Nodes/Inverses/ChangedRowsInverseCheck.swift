@@ -19,6 +19,8 @@ package struct ChangedRowsInverseCheck {
 
   private let old: NodeTable
   private let new: NodeTable
+  /// By entity, the relationships with an inverse whose columns are not those of both tables, and so may have changed.
+  private let changed: [[Int]]
   /// Hash sets of the long lists that were searched.
   private var members: [End: Set<UInt64>] = [:]
 
@@ -26,17 +28,21 @@ package struct ChangedRowsInverseCheck {
   package init(old: NodeTable, new: NodeTable) {
     self.old = old
     self.new = new
+    changed = new.model.records.indices.map { entity in
+      let columns = (old.entities[entity].columns, new.entities[entity].columns)
+      let slots = new.model.records[entity].slots
+      return slots.indices.filter {
+        slots[$0].inverseSlot != nil && columns.0[$0].header != columns.1[$0].header
+      }
+    }
   }
 
   /// The first contradiction of a new or changed node, or nil.
   package mutating func disagreement(of node: NodeHandle) -> Disagreement? {
     let isNew = node.row >= old.entities[node.entity].count
-    let slots = new.model.records[node.entity].slots
-    for slot in slots.indices where slots[slot].inverseSlot != nil {
+    for slot in changed[node.entity] {
       let after = new.entities[node.entity].columns[slot].header
       let before = isNew ? nil : old.entities[node.entity].columns[slot].header
-      // A column that both tables share was not changed.
-      if before == after { continue }
       let found: Disagreement? =
         after.pointee.layout == .toOne
         ? changedToOne(node, slot, before, after) : changedToMany(node, slot, before, after)
