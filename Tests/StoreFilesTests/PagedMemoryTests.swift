@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import StorePrimitives
+@testable import StoreFiles
 
 @Suite("Memory for columns", .serialized) struct PagedMemoryTests {
   /// A block that knows what is in it.
