@@ -7,6 +7,8 @@ import StorePredicates
 struct MappingApplication {
   let mapping: ModelMapping
   let nodes: NodeTable
+  /// The nodes, for calculations over columns.
+  let version: NodeVersion
   let store: UUID
   let builder: NodeTableBuilder
   let placements: MappingPlacements
@@ -19,6 +21,7 @@ struct MappingApplication {
   init(_ mapping: ModelMapping, _ nodes: NodeTable, _ store: UUID, _ placements: MappingPlacements) {
     self.mapping = mapping
     self.nodes = nodes
+    version = NodeVersion(nodes)
     self.placements = placements
     self.store = store
     builder = NodeTableBuilder(model: mapping.destination)

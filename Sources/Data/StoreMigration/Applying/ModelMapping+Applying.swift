@@ -131,8 +131,7 @@ extension MappingApplication {
       if slot.isRelationship {
         try copyRelationship(source.slots[old], slot, source, destination)
       } else if placement.isWhole {
-        try builder.fill(entity: destination.index, slot: slot.index, of: nodes, entity: source.index, slot: old)
-        try replaceNulls(slot, property, old, source, destination)
+        try copyColumn(old, slot, property, placement)
       } else {
         try copyValues(old, slot, property, placement)
       }
@@ -155,9 +154,12 @@ extension MappingApplication {
     }
   }
 
-  private func replaceNulls(
-    _ slot: Slot, _ property: ModelMapping.Property, _ old: Int, _ source: Entity, _ destination: Entity
+  /// Copies an attribute of all objects, which are the same rows in both tables.
+  func copyColumn(
+    _ old: Int, _ slot: Slot, _ property: ModelMapping.Property, _ placement: MappingPlacements.Placement
   ) throws(PersistentStoreError) {
+    let (source, destination) = (placement.source, placement.destination)
+    try builder.fill(entity: destination.index, slot: slot.index, of: nodes, entity: source.index, slot: old)
     guard let value = property.replacementForNull else { return }
     let reader = nodes.reader(of: source.index)
     for row in 0..<reader.count where reader.isNull(slot: old, row: row) {

@@ -158,7 +158,6 @@ struct RowUpdate {
     guard let (_, version, nodes) = found.parts.first else { return nil }
     var changes = StoreChanges()
     let budget = StepBudget()
-    let compiler = RowTestCompiler(plan: cache.plan, version: version, store: cache.identifier)
     var start = nodes.startIndex
     while start < nodes.endIndex {
       let entity = nodes[start].entity
@@ -167,7 +166,7 @@ struct RowUpdate {
       var rows = RowValues(self, plan, version, budget)
       let isDeferred = targets.contains { version.hasDeferredValues(entity: entity, slot: $0.slot) }
       guard !isDeferred, !rows.rules.areDeferred else { return nil }
-      let readers = zip(expressions, types).compactMap { compiler.calculation($0, for: $1, plan) }
+      let readers = zip(expressions, types).compactMap { RowExpressionCompiler.calculation($0, for: $1, plan.entity) }
         .map { RowReader($0, version, entity) }
       let isComplete =
         readers.count == expressions.count

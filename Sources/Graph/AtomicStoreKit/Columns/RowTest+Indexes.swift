@@ -188,16 +188,3 @@ extension ColumnView {
     layout == .toOne ? nodes.contains(handle(row)) : handles(row).contains { nodes.contains($0) }
   }
 }
-
-extension RowTest.Order {
-  func holds(_ value: Double, _ bound: Double) -> Bool {
-    switch self {
-    case .less: value < bound
-    case .lessOrEqual: value <= bound
-    case .equal: value == bound
-    case .notEqual: value != bound
-    case .greaterOrEqual: value >= bound
-    case .greater: value > bound
-    }
-  }
-}
