@@ -5,22 +5,23 @@ import StoreCoordination
 import StorePredicates
 import StorePrimitives
 
-/// Compiles predicates against slots. Returns nil for what must be evaluated on objects: functions, transient
-/// properties, subqueries, comparisons of two keys, and everything that is an error, so that the evaluator reports the
-/// error.
+/// Compiles predicates against slots. Returns nil for what must be evaluated: functions, transient properties,
+/// subqueries, comparisons of two texts, and everything that is an error, so that the evaluator reports the error.
 struct RowTestCompiler {
   let plan: ModelPlan
   let version: NodeVersion
   let store: UUID
+  /// Where what cannot be compiled is evaluated row by row; nil if it is to be evaluated on objects.
+  private let conditions: RowConditions?
   /// Counts the tests created for one comparison: a path through entities with sub-entities doubles them at each key.
   private final class Room { var left = 0 }
   private let room = Room()
   private static let testsPerComparison = 500
-  /// Compiling is recursive, and a longer path would exceed the stack of a worker thread; longer paths are evaluated on
-  /// objects.
+  /// Compiling is recursive, and a longer path would exceed the stack of a worker thread; longer paths are evaluated.
   private static let keysPerPath = 32
 
-  init(plan: ModelPlan, version: NodeVersion, store: UUID) {
+  init(plan: ModelPlan, version: NodeVersion, store: UUID, conditions: RowConditions? = nil) {
+    self.conditions = conditions
     self.plan = plan
     self.version = version
     self.store = store
@@ -50,7 +51,15 @@ struct RowTestCompiler {
     guard !comparison.options.contains(.localeSensitive) else { return nil }
     if let test = identity(comparison, entity) { return test }
     room.left = Self.testsPerComparison
-    return property(comparison, entity) ?? Self.numbers(comparison, entity.entity)
+    return property(comparison, entity) ?? Self.numbers(comparison, entity.entity) ?? evaluated(comparison)
+  }
+
+  private func evaluated(_ comparison: FetchPredicate.Comparison) -> RowTest? {
+    let predicate = FetchPredicate.comparison(comparison)
+    guard let conditions, FetchTree.predicate(predicate).isOfStoredValues(without: plan.unstoredNames) else {
+      return nil
+    }
+    return .evaluated(predicate, conditions)
   }
 
   /// A comparison of numbers that are computed; nil for one of anything else, and for calculations that can fail.

@@ -64,6 +64,14 @@ package final class NodeSubject: PredicateSubject {
     self.init(Table(nodes, store, budget), node)
   }
 
+  /// A subject for each of some nodes.
+  package static func all(
+    _ nodes: some Sequence<NodeHandle>, of table: NodeTable, store: UUID, budget: StepBudget?
+  ) -> [NodeSubject] {
+    let table = Table(table, store, budget)
+    return nodes.map { NodeSubject(table, $0) }
+  }
+
   private init(_ table: Table, _ node: NodeHandle) {
     self.table = table
     self.node = node
