@@ -38,4 +38,17 @@ struct MappingApplication {
   ) throws(PersistentStoreError) {
     try builder.set(value, entity: placement.destination.index, row: placement.first + index, slot: slot.index)
   }
+
+  /// Copies an attribute of all objects, which are the same rows in both tables.
+  func copyColumn(
+    _ old: Int, _ slot: Slot, _ property: ModelMapping.Property, _ placement: MappingPlacements.Placement
+  ) throws(PersistentStoreError) {
+    let (source, destination) = (placement.source, placement.destination)
+    try builder.fill(entity: destination.index, slot: slot.index, of: nodes, entity: source.index, slot: old)
+    guard let value = property.replacementForNull else { return }
+    let reader = nodes.reader(of: source.index)
+    for row in 0..<reader.count where reader.isNull(slot: old, row: row) {
+      try builder.set(value, entity: destination.index, row: row, slot: slot.index)
+    }
+  }
 }
