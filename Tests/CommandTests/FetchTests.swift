@@ -47,8 +47,9 @@ import Testing
     }
     #expect(try explain() == "all\n")
     #expect(try explain("--where", "badge == 1001") == "columns\n")
-    let objects = try explain("--where", "uppercase:(name) == 'ADA'")
-    #expect(objects.hasPrefix("objects: ") && objects.contains("uppercase:(name)"))
+    #expect(try explain("--where", "uppercase:(name) == 'ADA'") == "columns\n")
+    let objects = try explain("--where", "FUNCTION(name, 'uppercase') == 'ADA'")
+    #expect(objects.hasPrefix("objects: ") && objects.contains("'uppercase'"))
     let json =
       try Command.run("fetch", Command.company, "--entity", "Employee", "--explain", "--json").json() as? [String: Any]
     #expect(json?["method"] as? String == "all" && json?["reason"] is NSNull)

@@ -41,6 +41,7 @@ struct FetchPlanTests {
     "a predicate and an order on columns run over columns",
     arguments: [
       ("name == 'Ada'", nil), ("department.name == 'Sales' AND age < 40", nil), (nil, "age"), ("age > 20", "name"),
+      ("uppercase:(name) == 'ADA'", nil), ("department.employees.@count > 2", "age"),
     ] as [(String?, String?)])
   func columns(_ format: String?, _ key: String?) throws {
     let explanation = try explain(request(format, key.map { [SortKey($0)] } ?? []))
@@ -68,7 +69,7 @@ struct FetchPlanTests {
 
   @Test(
     "a predicate that columns cannot answer is evaluated on each object, and the explanation says why",
-    arguments: [("uppercase:(name) == 'ADA'", nil, "uppercase:(name)"), (nil, "name", "'name'")]
+    arguments: [("FUNCTION(name, 'uppercase') == 'ADA'", nil, "uppercase"), (nil, "name", "'name'")]
       as [(String?, String?, String)])
   func objects(_ format: String?, _ key: String?, _ word: String) throws {
     let keys = key.map { [SortKey($0, comparator: SortComparator { _, _ in 0 })] } ?? []

@@ -1,6 +1,7 @@
 import AtomicStoreSPI
 import Foundation
 import StoreCoordination
+import StorePredicates
 import TestSupport
 import Testing
 
@@ -178,6 +179,59 @@ private struct MigratedGraphs {
       for slot in article.slots where slot.attributeType != nil { try new.set(.null, slot: slot.index, of: node) }
     }
     #expect(zip(Self.values(old), before).allSatisfy { $0.isIdentical(to: $1) })
+  }
+
+  /// Expressions of the source's objects: copies, calculations over columns, and all else.
+  private static let expressions: [(text: String, type: AttributeType)] = [
+    ("string", .string), ("decimal", .decimal), ("undefined", .undefined), ("transformable", .transformable),
+    ("boss.double", .double), ("integer16", .integer64), ("uuid", .uuid), ("$source.date", .date),
+    ("integer32 + 1", .integer64), ("integer16 * 2 - boss.integer16", .integer64), ("decimal * 2", .decimal),
+    ("decimal + integer64", .decimal), ("float / 2", .double), ("integer32 * 0.1", .decimal),
+    ("integer32 * 0.1", .double), ("length:(string) + 1", .integer64), ("modulus:by:(integer64, 7)", .integer64),
+    ("string + ' ' + boss.string", .string), ("uppercase:(string)", .string), ("coalesce:(gap, string)", .string),
+    ("TERNARY(boolean == YES, string, gap)", .string), ("year:(date)", .integer64), ("date + 60", .date),
+    ("SUBQUERY(staff, $x, $x.integer16 > $source.integer16).@count", .integer64), ("maybe.@count", .integer16),
+    ("max:(list.integer32)", .integer64), ("other.thing.string", .string),
+  ]
+
+  @Test("expressions of a mapping file have the values that they have on one object after the other", arguments: 0..<10)
+  func expressions(_ seed: UInt64) throws {
+    var graphs = MigratedGraphs(generator: SeededGenerator(seed: seed + 500))
+    let old = try graphs.graph()
+    var thing = try #require(old.model.description.entities.first { $0.name == "Thing" })
+    let store = UUID()
+    var rules: [String: MappingFile.Property] = [:]
+    var expected: [(name: String, values: [NodeHandle: StoredValue])] = []
+    let nodes = try ["Thing", "Sub"].flatMap { old.handles(of: try #require(old.model.entity(named: $0)).index) }
+    for (number, (text, type)) in Self.expressions.enumerated() {
+      let expression = try FetchExpression(format: text)
+      var values: [NodeHandle: StoredValue] = [:]
+      for node in nodes {
+        let subject = NodeSubject(old, node, store: store)
+        let evaluator = PredicateEvaluator(subject, variables: ["source": .object(subject)])
+        guard case .value(let value) = try evaluator.value(of: expression, for: type) else { continue }
+        values[node] = value
+      }
+      let name = "e\(number)"
+      thing.properties.append(.attribute(AttributeDescription(name: name, type: type)))
+      rules[name] = .init(expression: text)
+      expected.append((name, values))
+    }
+    #expect(expected.count == Self.expressions.count)
+    var description = old.model.description
+    description.entities = description.entities.map { $0.name == "Thing" ? thing : $0 }
+    let plan = MigrationPlan([
+      .mapped(to: try ManagedObjectModel(description), by: MappingFile(entities: ["Thing": .init(properties: rules)]))
+    ])
+    let new = try StoreMigrator(plan).migrate(old, store: store).nodes
+    for node in nodes {
+      let twin = try #require(new.handle(for: old.objectReference(of: node)))
+      for (name, values) in expected {
+        let found = try #require(new.value(forKey: name, of: twin))
+        let wanted = try #require(values[node])
+        #expect(found.isIdentical(to: wanted), "\(name) of \(old.objectReference(of: node)): \(found), not \(wanted)")
+      }
+    }
   }
 
   private static func values(_ nodes: NodeTable) -> [StoredValue] {

@@ -48,14 +48,58 @@ extension MappingApplication {
         .invalidOption, "an expression fills attributes, not relationships",
         at: StoreLocation(entity: placement.destination.name, property: slot.name))
     }
-    try evaluate(text, slot, placement) { application, value, index in
-      var value = try Self.stored(value, type)
-      if value.isNull, let replacement = property.replacementForNull { value = replacement }
-      if value.isNull, slot.attribute?.isOptional == false {
-        throw PersistentStoreError(.invalidValue, "the result is null, and the attribute needs a value")
-      }
-      if !value.isNull { try application.set(value, slot, placement, index) }
+    let expression = try expression(text, slot, placement)
+    let needsValue = slot.attribute?.isOptional == false && property.replacementForNull == nil
+    if let old = column(of: expression, type, placement), !needsValue || !hasNulls(old, placement.source) {
+      return try copyColumn(old, slot, property, placement)
     }
+    let calculation = calculation(expression, type, placement.source)
+    let rows = rows()
+    try withExtendedLifetime(version) {
+      try forEachObject(of: placement, text, slot) { application, node, index in
+        var value: StoredValue
+        if let calculation {
+          value = try Self.stored(.value(calculation.number(node.row).value), type)
+        } else {
+          value = try Self.stored(try rows.at(node).value(of: expression, for: type), type)
+        }
+        if value.isNull, let replacement = property.replacementForNull { value = replacement }
+        if value.isNull, needsValue {
+          throw PersistentStoreError(.invalidValue, "the result is null, and the attribute needs a value")
+        }
+        if !value.isNull { try application.set(value, slot, placement, index) }
+      }
+    }
+  }
+
+  /// The slot of the source whose column has all values of an expression; nil if they have to be computed.
+  private func column(
+    of expression: FetchExpression, _ type: AttributeType, _ placement: MappingPlacements.Placement
+  ) -> Int? {
+    guard placement.isWhole, case .keyPath(let path) = expression,
+      let old = placement.source.slot(named: path.joined(separator: ".")),
+      placement.source.slots[old].attributeType == type
+    else { return nil }
+    return old
+  }
+
+  private func hasNulls(_ slot: Int, _ source: Entity) -> Bool {
+    let reader = nodes.reader(of: source.index)
+    return (0..<reader.count).contains { reader.isNull(slot: slot, row: $0) }
+  }
+
+  /// The expression as a calculation over columns; nil if it is not one.
+  private func calculation(_ expression: FetchExpression, _ type: AttributeType, _ source: Entity) -> RowReader? {
+    guard let calculation = RowExpressionCompiler.calculation(expression, for: type, source) else { return nil }
+    var isDeferred = false
+    calculation.visitColumns(source.index) { entity, slot in
+      isDeferred = isDeferred || version.hasDeferredValues(entity: entity, slot: slot)
+    }
+    return isDeferred ? nil : RowReader(calculation, version, source.index)
+  }
+
+  private func rows() -> RowEvaluator {
+    RowEvaluator(nodes, store: store, now: placements.now, variable: "source", budget: StepBudget())
   }
 
   /// Sets a relationship to what the objects that an expression leads to have become.
@@ -64,10 +108,12 @@ extension MappingApplication {
   ) throws {
     guard let destination = slot.destination.map({ mapping.destination.entity(at: $0) }) else { return }
     let isChosen = Set(numbers)
-    try evaluate(text, slot, placement) { application, value, index in
+    let expression = try expression(text, slot, placement)
+    let rows = rows()
+    try forEachObject(of: placement, text, slot) { application, node, index in
       var found: [ObjectReference] = []
       var known: Set<ObjectReference> = []
-      for element in value.elements {
+      for element in try rows.at(node).value(of: expression).elements {
         guard case .object(let object) = element, let node = (object as? NodeSubject)?.node else {
           throw PersistentStoreError(.invalidValue, "the expression leads to something that is not an object")
         }
@@ -87,29 +133,31 @@ extension MappingApplication {
     }
   }
 
-  /// Evaluates an expression on the objects of a placement; those for which that fails are an obstacle.
-  private mutating func evaluate(
-    _ text: String, _ slot: Slot, _ placement: MappingPlacements.Placement,
-    _ use: (borrowing MappingApplication, PredicateValue, Int) throws -> Void
-  ) throws {
-    let destination = placement.destination
-    let expression: FetchExpression
-    do {
-      expression = try expressions[text] ?? FetchExpression(format: text)
+  private mutating func expression(
+    _ text: String, _ slot: Slot, _ placement: MappingPlacements.Placement
+  ) throws(PersistentStoreError) -> FetchExpression {
+    if let known = expressions[text] { return known }
+    do throws(PredicateFormatError) {
+      let expression = try FetchExpression(format: text)
       expressions[text] = expression
+      return expression
     } catch {
       throw PersistentStoreError(
         .invalidOption, "the expression '\(text)' of the mapping: \(error)",
-        at: StoreLocation(entity: destination.name, property: slot.name))
+        at: StoreLocation(entity: placement.destination.name, property: slot.name))
     }
-    let budget = StepBudget()
+  }
+
+  /// Calls `body` with each object of a placement; those for which it fails are an obstacle.
+  private mutating func forEachObject(
+    of placement: MappingPlacements.Placement, _ text: String, _ slot: Slot,
+    _ body: (borrowing MappingApplication, NodeHandle, Int) throws -> Void
+  ) throws {
     var failed = 0
     var first: (NodeHandle, String)?
     for index in 0..<placement.count {
       let node = NodeHandle(entity: placement.source.index, row: placement.row(index))
-      let subject = NodeSubject(nodes, node, store: store, budget: budget)
-      let evaluator = PredicateEvaluator(subject, variables: ["source": .object(subject)], now: placements.now)
-      do { try use(self, try evaluator.value(of: expression, for: slot.attributeType), index) } catch {
+      do { try body(self, node, index) } catch {
         failed += 1
         let message = (error as? PredicateEvaluationError)?.message ?? (error as? PersistentStoreError)?.message
         if first == nil { first = (node, message ?? "\(error)") }
@@ -118,7 +166,7 @@ extension MappingApplication {
     guard let first else { return }
     obstacles.append(
       MappingObstacle(
-        entityName: destination.name, propertyName: slot.name,
+        entityName: placement.destination.name, propertyName: slot.name,
         reason: "'\(text)' for \(nodes.objectReference(of: first.0)): \(first.1)", objectCount: failed))
   }
 

@@ -7,6 +7,8 @@ import StorePredicates
 struct MappingApplication {
   let mapping: ModelMapping
   let nodes: NodeTable
+  /// The nodes, for calculations over columns.
+  let version: NodeVersion
   let store: UUID
   let builder: NodeTableBuilder
   let placements: MappingPlacements
@@ -19,6 +21,7 @@ struct MappingApplication {
   init(_ mapping: ModelMapping, _ nodes: NodeTable, _ store: UUID, _ placements: MappingPlacements) {
     self.mapping = mapping
     self.nodes = nodes
+    version = NodeVersion(nodes)
     self.placements = placements
     self.store = store
     builder = NodeTableBuilder(model: mapping.destination)
@@ -34,5 +37,18 @@ struct MappingApplication {
     _ value: StoredValue, _ slot: Slot, _ placement: MappingPlacements.Placement, _ index: Int
   ) throws(PersistentStoreError) {
     try builder.set(value, entity: placement.destination.index, row: placement.first + index, slot: slot.index)
+  }
+
+  /// Copies an attribute of all objects, which are the same rows in both tables.
+  func copyColumn(
+    _ old: Int, _ slot: Slot, _ property: ModelMapping.Property, _ placement: MappingPlacements.Placement
+  ) throws(PersistentStoreError) {
+    let (source, destination) = (placement.source, placement.destination)
+    try builder.fill(entity: destination.index, slot: slot.index, of: nodes, entity: source.index, slot: old)
+    guard let value = property.replacementForNull else { return }
+    let reader = nodes.reader(of: source.index)
+    for row in 0..<reader.count where reader.isNull(slot: old, row: row) {
+      try builder.set(value, entity: destination.index, row: row, slot: slot.index)
+    }
   }
 }

@@ -96,10 +96,9 @@ struct MappingPlacements {
     _ filter: String, _ source: Entity, _ nodes: NodeTable, _ store: UUID, _ now: Date
   ) throws -> [Int] {
     let predicate = try FetchPredicate(format: filter)
-    let budget = StepBudget()
+    let rows = RowEvaluator(nodes, store: store, now: now, variable: "source", budget: StepBudget())
     return try (0..<nodes.count(of: source.index)).filter { row in
-      let subject = NodeSubject(nodes, NodeHandle(entity: source.index, row: row), store: store, budget: budget)
-      return try PredicateEvaluator(subject, variables: ["source": .object(subject)], now: now).evaluate(predicate)
+      try rows.at(NodeHandle(entity: source.index, row: row)).evaluate(predicate)
     }
   }
 

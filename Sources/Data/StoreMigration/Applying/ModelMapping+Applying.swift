@@ -131,8 +131,7 @@ extension MappingApplication {
       if slot.isRelationship {
         try copyRelationship(source.slots[old], slot, source, destination)
       } else if placement.isWhole {
-        try builder.fill(entity: destination.index, slot: slot.index, of: nodes, entity: source.index, slot: old)
-        try replaceNulls(slot, property, old, source, destination)
+        try copyColumn(old, slot, property, placement)
       } else {
         try copyValues(old, slot, property, placement)
       }
@@ -152,16 +151,6 @@ extension MappingApplication {
       let value = reader.value(slot: old, row: placement.row(index))
       let stored = value.isNull ? property.replacementForNull ?? .null : value
       if !stored.isNull { try set(stored, slot, placement, index) }
-    }
-  }
-
-  private func replaceNulls(
-    _ slot: Slot, _ property: ModelMapping.Property, _ old: Int, _ source: Entity, _ destination: Entity
-  ) throws(PersistentStoreError) {
-    guard let value = property.replacementForNull else { return }
-    let reader = nodes.reader(of: source.index)
-    for row in 0..<reader.count where reader.isNull(slot: old, row: row) {
-      try builder.set(value, entity: destination.index, row: row, slot: slot.index)
     }
   }
 

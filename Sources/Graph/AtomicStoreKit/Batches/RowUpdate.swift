@@ -28,7 +28,8 @@ struct RowUpdate {
   private let targets: [Target]
   private let expressions: [FetchExpression]
   private let types: [AttributeType]
-  private let computation: RowComputation?
+  /// One instant for all objects.
+  private let now = Date()
 
   private struct Target {
     let slot: Int
@@ -76,10 +77,6 @@ struct RowUpdate {
         types.append(type)
       }
     }
-    computation =
-      expressions.isEmpty
-      ? nil : RowComputation(expressions, for: types, entityName: request.entityName, budget: nil)
-    guard expressions.isEmpty || computation != nil else { return nil }
     // All columns that are read: for an incremental store, they are filled for the request.
     var names = assignments.map(\.name)
     for plan in plans {
@@ -93,7 +90,7 @@ struct RowUpdate {
     }
     var read: Set<ScalarString> = []
     let columns =
-      (computation?.leaves ?? [])
+      expressions
       + names.filter { read.insert(ScalarString($0)).inserted }.map {
         .keyPath($0.split(separator: ".").map(String.init))
       }
@@ -158,7 +155,6 @@ struct RowUpdate {
     guard let (_, version, nodes) = found.parts.first else { return nil }
     var changes = StoreChanges()
     let budget = StepBudget()
-    let compiler = RowTestCompiler(plan: cache.plan, version: version, store: cache.identifier)
     var start = nodes.startIndex
     while start < nodes.endIndex {
       let entity = nodes[start].entity
@@ -167,12 +163,12 @@ struct RowUpdate {
       var rows = RowValues(self, plan, version, budget)
       let isDeferred = targets.contains { version.hasDeferredValues(entity: entity, slot: $0.slot) }
       guard !isDeferred, !rows.rules.areDeferred else { return nil }
-      let readers = zip(expressions, types).compactMap { compiler.calculation($0, for: $1, plan) }
+      let readers = zip(expressions, types).compactMap { RowExpressionCompiler.calculation($0, for: $1, plan.entity) }
         .map { RowReader($0, version, entity) }
       let isComplete =
         readers.count == expressions.count
         ? nodes[start..<end].allSatisfy { rows.set($0) { .value(readers[$0].number($1).value) } }
-        : compute(.init(parts: [(cache, version, nodes[start..<end])]), &rows)
+        : compute(nodes[start..<end], version, &rows)
       guard isComplete else { return nil }
       if !rows.changed.rows.isEmpty { changes.rows.append(rows.changed) }
       start = end
@@ -181,25 +177,21 @@ struct RowUpdate {
   }
 
   /// Evaluates the expressions row by row.
-  private func compute(_ found: ManagedObjectContext.FoundRows, _ rows: inout RowValues) -> Bool {
-    guard var computation, let nodes = found.parts.first?.nodes,
-      let columns = ColumnRows(
-        found, columns: computation.leaves.map { FetchColumn("", $0) }, entityName: request.entityName)
-    else { return false }
-    var number = nodes.startIndex
-    var isComplete = true
-    columns.forEachRow { row in
-      guard isComplete else { return }
-      let node = nodes[number]
-      number += 1
-      // An error is reported about an object.
-      guard let values = try? computation.values(of: row) else {
-        isComplete = false
-        return
+  private func compute(_ nodes: ArraySlice<NodeHandle>, _ version: NodeVersion, _ rows: inout RowValues) -> Bool {
+    guard expressions.allSatisfy({ cache.evaluates(.expression($0), on: version) }) else { return false }
+    let evaluators = RowEvaluator(version.nodes, store: cache.identifier, now: now)
+    var values: [PredicateValue] = []
+    for node in nodes {
+      let evaluator = evaluators.at(node)
+      values.removeAll(keepingCapacity: true)
+      for (expression, type) in zip(expressions, types) {
+        // An error is reported about an object.
+        guard let value = try? evaluator.value(of: expression, for: type) else { return false }
+        values.append(value)
       }
-      isComplete = rows.set(node) { expression, _ in values[expression] }
+      guard rows.set(node, { expression, _ in values[expression] }) else { return false }
     }
-    return isComplete
+    return true
   }
 
   /// The new values of the rows of an entity.

@@ -36,8 +36,9 @@ extension RowTest {
     let count = version.rowCount(of: plan.index)
     guard count > 0 else { return nil }
     let parts = conjuncts
+    let sure = parts[..<parts.sureCount]
     // Objects that the predicate names are found without a search.
-    for case .itself(let objects, isOther: false) in parts {
+    for case .itself(let objects, isOther: false) in sure {
       let rows = objects.rows(of: plan.index).filter { $0 < count }
       guard budget.use(1 + rows.count * cost / 64) else { return [] }
       return rows.filter { row in parts.allSatisfy { $0.holds(row, version, plan.index, budget) } }
@@ -45,7 +46,7 @@ extension RowTest {
     // Ranges on one column are intersected: a lower and an upper bound.
     var bySlot: [Int: [Range<Int>]] = [:]
     var indexes: [Int: RowIndex] = [:]
-    for part in parts {
+    for part in sure {
       guard let slot = part.indexableSlot else { continue }
       let isDeclared = plan.indexedSlots.contains(slot)
       guard isDeclared || part.soughtValue(plan) != nil,
@@ -116,6 +117,8 @@ extension RowTest {
     case .numbers(let one, let order, let other):
       let (one, other) = (RowReader(one, version, entity), RowReader(other, version, entity))
       return RowReader.holds(one.number(row), order, other.number(row))
+    case .evaluated(let predicate, let conditions):
+      return conditions.holds(predicate, NodeHandle(entity: entity, row: row))
     case .boolean(let slot, let wanted, let null):
       let column = column(slot)
       return column.isPresent(row) ? (column.cell(row, as: UInt8.self) != 0) == wanted : null
@@ -155,6 +158,8 @@ extension RowTest {
     case .not(let part): return part.entitiesLedTo
     case .through(_, let tests, _), .some(_, let tests), .every(_, let tests):
       return tests.reduce(into: Set(tests.keys)) { $0.formUnion($1.value.entitiesLedTo) }
+    case .evaluated(let predicate, let conditions):
+      return FetchTree.predicate(predicate).readsOtherObjects ? Set(0..<conditions.entityCount) : []
     case .numbers(let one, _, let other): return one.entitiesLedTo.union(other.entitiesLedTo)
     default: return []
     }
@@ -163,7 +168,7 @@ extension RowTest {
   /// A value that an object must have in a slot to fulfil the test, if there is one.
   func soughtValue(_ plan: EntityPlan) -> (slot: Int, value: StoredValue)? {
     switch self {
-    case .and(let parts): return parts.lazy.compactMap { $0.soughtValue(plan) }.first
+    case .and(let parts): return parts[..<parts.sureCount].lazy.compactMap { $0.soughtValue(plan) }.first
     case .integers(let slot, let low, let high, isOutside: false, null: false) where low == high:
       return (slot, .integer(low))
     case .doubles(let slot, .equal, let number, null: false):
@@ -186,18 +191,5 @@ extension ColumnView {
   /// Whether a relationship leads to one of some nodes.
   func leads(_ row: Int, to nodes: Set<UInt64>) -> Bool {
     layout == .toOne ? nodes.contains(handle(row)) : handles(row).contains { nodes.contains($0) }
-  }
-}
-
-extension RowTest.Order {
-  func holds(_ value: Double, _ bound: Double) -> Bool {
-    switch self {
-    case .less: value < bound
-    case .lessOrEqual: value <= bound
-    case .equal: value == bound
-    case .notEqual: value != bound
-    case .greaterOrEqual: value >= bound
-    case .greater: value > bound
-    }
   }
 }

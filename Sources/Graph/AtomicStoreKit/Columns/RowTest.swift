@@ -5,8 +5,8 @@ import StorePrimitives
 
 /// A predicate compiled against the slots of one entity. It runs over columns without creating objects.
 ///
-/// What cannot be compiled is evaluated on objects by ``PredicateEvaluator``. A test checks that both give the same
-/// results.
+/// What cannot be compiled is evaluated by ``PredicateEvaluator``, row by row, or on objects. A test checks that all
+/// give the same results.
 indirect enum RowTest {
   case constant(Bool)
   case and([RowTest])
@@ -38,6 +38,8 @@ indirect enum RowTest {
 
   /// Compares two numbers that are computed for each row.
   case numbers(RowExpression, Order, RowExpression)
+  /// A condition that is not compiled.
+  case evaluated(FetchPredicate, RowConditions)
 
   typealias Order = RowOrder
 
@@ -79,15 +81,14 @@ indirect enum RowTest {
     case .constant(let flag):
       if !flag { mask.update(repeating: 0) }
     case .and(let parts):
-      // A test cannot fail, so the order is free: cheap tests run first and leave fewer rows to the others.
-      for part in parts.sorted(by: { $0.cost < $1.cost }) { part.narrow(mask, version, entity, budget) }
+      for part in Self.ordered(parts) { part.narrow(mask, version, entity, budget) }
     case .or(let parts):
       withUnsafeTemporaryAllocation(of: UInt8.self, capacity: mask.count * 2) { scratch in
         let open = UnsafeMutableBufferPointer(rebasing: scratch[..<mask.count])
         let part = UnsafeMutableBufferPointer(rebasing: scratch[mask.count...])
         _ = open.initialize(fromContentsOf: mask)
         _ = part.initialize(fromContentsOf: mask)
-        for (place, test) in parts.sorted(by: { $0.cost < $1.cost }).enumerated() {
+        for (place, test) in Self.ordered(parts).enumerated() {
           if place > 0 { _ = part.update(fromContentsOf: open) }
           test.narrow(part, version, entity, budget)
           for row in 0..<mask.count { open[row] ^= part[row] }
@@ -101,6 +102,8 @@ indirect enum RowTest {
         part.narrow(scratch, version, entity, budget)
         for row in 0..<mask.count { mask[row] ^= scratch[row] }
       }
+    case .evaluated(let predicate, let conditions):
+      Self.left(mask) { conditions.holds(predicate, NodeHandle(entity: entity, row: $0)) }
     case .itself(let objects, let isOther):
       let rows = objects.rows(of: entity).filter { $0 < mask.count && mask[$0] != 0 }
       if !isOther { mask.update(repeating: 0) }
@@ -130,6 +133,8 @@ indirect enum RowTest {
   private func steps(_ rows: Int) -> Int {
     switch self {
     case .and, .or, .not: 1
+    // The evaluator counts them.
+    case .evaluated: 0
     default: 1 + rows * cost / 64
     }
   }
@@ -137,7 +142,7 @@ indirect enum RowTest {
   /// The approximate cost of testing one row.
   var cost: Int {
     switch self {
-    case .constant: 0
+    case .constant, .evaluated: 0
     case .null, .integers, .doubles, .boolean, .destination, .uuid, .itself: 1
     case .count: 2
     case .integerSet, .through, .destinations: 4
@@ -147,6 +152,23 @@ indirect enum RowTest {
     case .some, .every: 30
     case .and(let parts), .or(let parts): parts.reduce(1) { $0 + $1.cost }
     case .not(let part): 1 + part.cost
+    }
+  }
+
+  /// The order in which the parts of a test run. What is compiled cannot fail, so its order is free: cheap tests run
+  /// first and leave fewer rows to the others. An evaluated condition is asked of those rows only of which objects are.
+  private static func ordered(_ parts: [RowTest]) -> [RowTest] {
+    let sure = parts.sureCount
+    return parts[..<sure].sorted { $0.cost < $1.cost } + parts[sure...]
+  }
+
+  /// Whether it has conditions that may be errors.
+  fileprivate var canFail: Bool {
+    switch self {
+    case .evaluated: true
+    case .and(let parts), .or(let parts): parts.contains { $0.canFail }
+    case .not(let part): part.canFail
+    default: false
     }
   }
 
@@ -218,7 +240,7 @@ indirect enum RowTest {
     case .destination(let slot, let bits, let isOther):
       let column = column(slot)
       Self.every(mask, column) { (column.handle(at: $0) == bits) != isOther }
-    case .itself, .destinations, .constant, .and, .or, .not, .decimals, .numbers: return
+    case .itself, .destinations, .constant, .and, .or, .not, .decimals, .numbers, .evaluated: return
     case .through(let slot, let tests, let null):
       let column = column(slot)
       let masks = Self.masks(tests, version, budget)
@@ -310,4 +332,9 @@ indirect enum RowTest {
     for (entity, test) in tests { masks[entity] = test.run(version, entity: entity, budget) }
     return masks
   }
+}
+
+extension [RowTest] {
+  /// How many tests at the beginning cannot fail.
+  var sureCount: Int { firstIndex { $0.canFail } ?? count }
 }

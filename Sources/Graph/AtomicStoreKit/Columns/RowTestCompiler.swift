@@ -5,29 +5,23 @@ import StoreCoordination
 import StorePredicates
 import StorePrimitives
 
-/// Compiles predicates against slots. Returns nil for what must be evaluated on objects: functions, transient
-/// properties, subqueries, comparisons of two keys, and everything that is an error, so that the evaluator reports the
-/// error.
+/// Compiles predicates against slots. Returns nil for what must be evaluated: functions, transient properties,
+/// subqueries, comparisons of two texts, and everything that is an error, so that the evaluator reports the error.
 struct RowTestCompiler {
   let plan: ModelPlan
   let version: NodeVersion
   let store: UUID
+  /// Where what cannot be compiled is evaluated row by row; nil if it is to be evaluated on objects.
+  private let conditions: RowConditions?
   /// Counts the tests created for one comparison: a path through entities with sub-entities doubles them at each key.
   private final class Room { var left = 0 }
   private let room = Room()
   private static let testsPerComparison = 500
-  /// Begins to count for another comparison.
-  func makeRoom() { room.left = Self.testsPerComparison }
-  /// Returns false if a comparison has created too many tests.
-  func takeRoom() -> Bool {
-    room.left -= 1
-    return room.left >= 0
-  }
-  /// Compiling is recursive, and a longer path would exceed the stack of a worker thread; longer paths are evaluated on
-  /// objects.
-  static let keysPerPath = 32
+  /// Compiling is recursive, and a longer path would exceed the stack of a worker thread; longer paths are evaluated.
+  private static let keysPerPath = 32
 
-  init(plan: ModelPlan, version: NodeVersion, store: UUID) {
+  init(plan: ModelPlan, version: NodeVersion, store: UUID, conditions: RowConditions? = nil) {
+    self.conditions = conditions
     self.plan = plan
     self.version = version
     self.store = store
@@ -56,10 +50,38 @@ struct RowTestCompiler {
   private func compile(_ comparison: FetchPredicate.Comparison, _ entity: EntityPlan) -> RowTest? {
     guard !comparison.options.contains(.localeSensitive) else { return nil }
     if let test = identity(comparison, entity) { return test }
-    makeRoom()
-    if let test = property(comparison, entity) { return test }
-    makeRoom()
-    return numbers(comparison, entity)
+    room.left = Self.testsPerComparison
+    return property(comparison, entity) ?? Self.numbers(comparison, entity.entity) ?? evaluated(comparison)
+  }
+
+  private func evaluated(_ comparison: FetchPredicate.Comparison) -> RowTest? {
+    let predicate = FetchPredicate.comparison(comparison)
+    guard let conditions, FetchTree.predicate(predicate).isOfStoredValues(without: plan.unstoredNames) else {
+      return nil
+    }
+    return .evaluated(predicate, conditions)
+  }
+
+  /// A comparison of numbers that are computed; nil for one of anything else, and for calculations that can fail.
+  private static func numbers(_ comparison: FetchPredicate.Comparison, _ entity: Entity) -> RowTest? {
+    guard comparison.modifier == .direct else { return nil }
+    if let order = RowOrder(comparison.comparator) {
+      return RowExpressionCompiler.sides(comparison.left, [comparison.right], entity)?.first.map {
+        .numbers($0, order, $1)
+      }
+    }
+    guard case .aggregate(let list) = comparison.right,
+      list.allSatisfy({ if case .constant = $0 { true } else { false } }),
+      let sides = RowExpressionCompiler.sides(comparison.left, list, entity)
+    else { return nil }
+    switch comparison.comparator {
+    case .between where sides.count == 2:
+      return .and([
+        .numbers(sides[0].0, .greaterOrEqual, sides[0].1), .numbers(sides[1].0, .lessOrEqual, sides[1].1),
+      ])
+    case .isIn: return .or(sides.map { .numbers($0, .equal, $1) })
+    default: return nil
+    }
   }
 
   /// A comparison of a property, or one behind a relationship, with a constant.
@@ -87,7 +109,8 @@ struct RowTestCompiler {
   private func compile(
     _ path: ArraySlice<String>, _ comparison: FetchPredicate.Comparison, _ entity: EntityPlan
   ) -> RowTest? {
-    guard takeRoom(), let key = path.first else { return nil }
+    room.left -= 1
+    guard room.left >= 0, let key = path.first else { return nil }
     // A part of a composite is a single property.
     if path.count > 1, let part = entity.property(named: path.joined(separator: ".")), entity.properties[part].slot >= 0
     {

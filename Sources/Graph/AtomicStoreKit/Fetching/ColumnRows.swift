@@ -121,7 +121,7 @@ package struct ColumnRows {
     private let part: Part
     /// The memory of the columns, and the values of the row in them.
     private let memory: RowMemory
-    private var node = NodeHandle(entity: 0, row: 0)
+    private(set) var node = NodeHandle(entity: 0, row: 0)
     /// The number of the row, from 0.
     private(set) var number = 0
 
@@ -150,15 +150,5 @@ package struct ColumnRows {
 
     /// What an object is named by.
     package func name(of object: NodeHandle) -> RowObjectName { memory.name(of: object) }
-  }
-}
-
-extension RowComputation {
-  /// The values of the expressions in a row whose first columns are ``leaves``.
-  mutating func values(of row: borrowing ColumnRows.Row) throws(PredicateEvaluationError) -> [PredicateValue] {
-    var cells: [FetchedRow.Value] = []
-    cells.reserveCapacity(leaves.count)
-    for index in leaves.indices { cells.append(row[index]) }
-    return try values(of: cells)
   }
 }

@@ -45,12 +45,14 @@ struct ColumnSearch {
   let version: NodeVersion
   let entities: [(plan: EntityPlan, test: RowTest?)]
   let budget: StepBudget
+  /// What of the tests is not compiled.
+  let conditions: RowConditions?
   /// The order of the rows; nil for the order of the store.
   var sort: RowSort?
 
-  /// Whether the rows that the tests found are wrong, because they needed more steps than the fetch may take: objects
-  /// are evaluated then, which reports that.
-  var isUndecided: Bool { budget.isUndecided }
+  /// Whether the rows that the tests found are wrong, because they needed more steps than the fetch may take, or a
+  /// condition was an error: objects are evaluated then, which reports that.
+  var isUndecided: Bool { budget.isUndecided || conditions?.haveFailed ?? false }
 }
 
 /// How a fetch would be executed: see ``ManagedObjectContext/explain(_:)``.

@@ -19,10 +19,7 @@ extension ManagedObjectContext {
     _ request: FetchRequest<Result>, _ keys: [FetchExpression], _ plan: StoreGroupPlan
   ) throws -> ColumnGroups? {
     let arePaths = keys.allSatisfy { if case .keyPath = $0 { true } else { false } }
-    var computation =
-      arePaths ? nil : RowComputation(keys, entityName: request.entityName, budget: fetchState.stepBudget)
-    guard arePaths || computation != nil else { return nil }
-    var read = computation?.leaves ?? keys
+    var read = arePaths ? keys : []
     var aggregates: [ColumnAggregate] = []
     for (index, aggregate) in plan.aggregates.enumerated() {
       let column = FetchExpression.keyPath(aggregate.path)
@@ -39,25 +36,29 @@ extension ManagedObjectContext {
     plain.fetchOffset = 0
     try check(plain)
     guard case .columns(let searches) = try self.plan(plain, for: .rows), searches.count == 1,
+      arePaths || keys.allSatisfy({ searches[0].cache.evaluates(.expression($0), on: searches[0].version) }),
       let found = try rows(of: plain, by: .columns(searches)), found.objects.isEmpty,
       let rows = ColumnRows(
         found, columns: read.map { FetchColumn("", $0) }, entityName: request.entityName)
     else { return nil }
     var groups = ColumnGroups(of: rows, keyCount: keys.count, aggregates: aggregates)
     var isComplete = true
-    rows.forEachRow { row in
-      guard isComplete else { return }
-      guard computation != nil else {
+    if arePaths {
+      rows.forEachRow { row in
+        guard isComplete else { return }
         isComplete = groups.add(row)
-        return
       }
-      // An error is reported about an object.
-      guard let keys = try? computation?.values(of: row) else {
-        isComplete = false
-        return
-      }
-      isComplete = groups.add(row, keys: keys)
+      return isComplete ? groups : nil
     }
-    return isComplete ? groups : nil
+    let search = searches[0]
+    let evaluators = RowEvaluator(search.version.nodes, store: search.cache.identifier, budget: search.budget)
+    return search.budget.attempt {
+      try rows.forEachRow { row in
+        guard isComplete else { return }
+        let evaluator = evaluators.at(row.node)
+        isComplete = groups.add(row, keys: try keys.map { try evaluator.value(of: $0) })
+      }
+      return isComplete ? groups : nil
+    }
   }
 }

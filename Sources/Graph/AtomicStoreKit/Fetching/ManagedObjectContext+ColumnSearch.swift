@@ -90,7 +90,9 @@ extension ManagedObjectContext {
       guard !search.isUndecided else { return nil }
       found.parts.append((search.cache, search.version, nodes[...]))
     }
-    guard let new = try newObjects(request, searches, candidates, now: now) else { return nil }
+    guard let new = try newObjects(request, searches, candidates, now: now),
+      !searches.contains(where: \.isUndecided)
+    else { return nil }
     found.objects = new
     return try part(of: found, request)
   }
@@ -140,7 +142,9 @@ extension ManagedObjectContext {
       return holds
     }
     do throws(PredicateEvaluationError) { return try PredicateEvaluator(object, now: now).evaluate(predicate) } catch {
-      throw ManagedObjectError(error)
+      guard let conditions = search?.conditions else { throw ManagedObjectError(error) }
+      conditions.fail()
+      return false
     }
   }
 

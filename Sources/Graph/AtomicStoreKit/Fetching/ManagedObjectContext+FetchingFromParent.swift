@@ -15,8 +15,8 @@ extension ManagedObjectContext {
     guard let parent, let predicate = request.predicate, request.includesPendingChanges, parent.unpropagated.isEmpty
     else { return nil }
     let entities = try entities(of: request)
-    let transients = managedObjectModel.map { ModelPlan.plan(of: $0).transientNames } ?? []
-    guard !FetchTree.predicate(predicate).mayRead(transients) else { return nil }
+    let unstored = managedObjectModel.map { ModelPlan.plan(of: $0).unstoredNames } ?? []
+    guard !FetchTree.predicate(predicate).mayRead(unstored) else { return nil }
     let read = byParent.values.map { $0.takeUnretainedValue() }.filter { $0.flags.contains(.realized) }
     if !predicate.readsOnly(attributesOf: entities), !read.isEmpty || hasPendingChanges { return nil }
     let own = read.filter { !$0.flags.contains(.deleted) && entities.contains($0.plan.entity) }

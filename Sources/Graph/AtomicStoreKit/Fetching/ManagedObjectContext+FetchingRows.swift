@@ -115,84 +115,109 @@ extension ManagedObjectContext {
       plain.fetchLimit = 0
       plain.fetchOffset = 0
     }
-    if request.propertiesToGroupBy.isEmpty, !isOneGroup, let rows = try rowsOfColumns(plain, columns) {
-      return isRowPerObject ? ComputedRows(rows) : try Self.finished(ComputedRows(rows), request, order)
+    let having = request.havingExpressions
+    let read = (columns + request.propertiesToGroupBy).map { FetchTree.expression($0.expression) }
+    var rows: [FetchedRow]?
+    if let found = try storedObjects(of: plain, reading: read + (having.map { [.predicate($0)] } ?? [])) {
+      // An error is reported about a managed object.
+      rows = fetchState.stepBudget?.attempt { try self.rows(of: found, request, columns, isOneGroup: isOneGroup) }
     }
-    let objects = try fetch(plain)
+    let found = try rows ?? self.rows(of: .managed(try fetch(plain)), request, columns, isOneGroup: isOneGroup)
+    return isRowPerObject ? ComputedRows(found) : try Self.finished(ComputedRows(found), request, order)
+  }
+
+  /// What expressions are evaluated on: objects of the context, or rows of its stores.
+  private enum EvaluatedObjects {
+    case managed([ManagedObject])
+    case stored(FoundRows, StepBudget?)
+
+    var count: Int {
+      switch self {
+      case .managed(let objects): objects.count
+      case .stored(let found, _): found.count
+      }
+    }
+
+    /// Calls `body` with an evaluator of each object, which is valid inside `body` only.
+    func forEach(_ now: Date, _ body: (PredicateEvaluator) throws -> Void) rethrows {
+      switch self {
+      case .managed(let objects): for object in objects { try body(PredicateEvaluator(object, now: now)) }
+      case .stored(let found, let budget):
+        for (cache, version, nodes) in found.parts where !nodes.isEmpty {
+          let rows = RowEvaluator(version.nodes, store: cache.identifier, now: now, budget: budget)
+          for node in nodes { try body(rows.at(node)) }
+        }
+      }
+    }
+
+    /// One subject for each object.
+    var subjects: [any PredicateSubject] {
+      switch self {
+      case .managed(let objects): objects
+      case .stored(let found, let budget):
+        found.parts.flatMap { cache, version, nodes in
+          NodeSubject.all(nodes, of: version.nodes, store: cache.identifier, budget: budget)
+        }
+      }
+    }
+  }
+
+  /// The rows that a request finds in the columns of stores; nil if objects must be evaluated.
+  private func storedObjects<Result: ManagedObject>(
+    of request: FetchRequest<Result>, reading trees: [FetchTree]
+  ) throws -> EvaluatedObjects? {
+    guard !request.shouldRefreshRefetchedObjects, !hasPendingChanges else { return nil }
+    try check(request)
+    let plan = try plan(request, for: .rows)
+    guard case .columns(let searches) = plan,
+      searches.allSatisfy({ search in trees.allSatisfy { search.cache.evaluates($0, on: search.version) } }),
+      let found = try rows(of: request, by: plan), found.objects.isEmpty
+    else { return nil }
+    return .stored(found, fetchState.stepBudget)
+  }
+
+  private func rows<Result>(
+    of found: EvaluatedObjects, _ request: FetchRequest<Result>, _ columns: [FetchColumn], isOneGroup: Bool
+  ) throws -> [FetchedRow] {
     let names = columns.map(\.name)
     let now = Date()
     var rows: [FetchedRow] = []
     if request.propertiesToGroupBy.isEmpty, !isOneGroup {
-      rows.reserveCapacity(objects.count)
-      for object in objects {
+      rows.reserveCapacity(found.count)
+      try found.forEach(now) { evaluator in
+        rows.append(FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
+      }
+      return rows
+    }
+    let keys = request.propertiesToGroupBy.map(\.expression)
+    var groups: [(key: [PredicateValue], objects: [any PredicateSubject])] = isOneGroup ? [([], found.subjects)] : []
+    var places: [String: [Int]] = [:]
+    if !isOneGroup {
+      for object in found.subjects {
         let evaluator = PredicateEvaluator(object, now: now)
-        rows.append(
-          FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
-      }
-    } else {
-      let keys = request.propertiesToGroupBy.map(\.expression)
-      var groups: [(key: [PredicateValue], objects: [ManagedObject])] = isOneGroup ? [([], objects)] : []
-      var places: [String: [Int]] = [:]
-      if !isOneGroup {
-        for object in objects {
-          let evaluator = PredicateEvaluator(object, now: now)
-          let key = try Self.groupKey(keys, evaluator)
-          // A text that is equal for equal keys selects the few groups that must be compared.
-          let text = key.map(Self.bucket).joined(separator: "\u{1F}")
-          let known = places[text]?.first { place in
-            zip(groups[place].key, key).allSatisfy { PredicateEvaluator.isEqual($0, $1, []) }
-          }
-          if let known {
-            groups[known].objects.append(object)
-          } else {
-            places[text, default: []].append(groups.count)
-            groups.append((key, [object]))
-          }
+        let key = try Self.groupKey(keys, evaluator)
+        // A text that is equal for equal keys selects the few groups that must be compared.
+        let text = key.map(Self.bucket).joined(separator: "\u{1F}")
+        let known = places[text]?.first { place in
+          zip(groups[place].key, key).allSatisfy { PredicateEvaluator.isEqual($0, $1, []) }
+        }
+        if let known {
+          groups[known].objects.append(object)
+        } else {
+          places[text, default: []].append(groups.count)
+          groups.append((key, [object]))
         }
       }
-      let having = request.havingExpressions
-      for group in groups {
-        var evaluator = PredicateEvaluator(list: group.objects, now: now, entityName: request.entityName)
-        evaluator.groupKeys = zip(keys, group.key).map { ($0, $1) }
-        if let having, try !Self.holds(having, evaluator) { continue }
-        rows.append(
-          FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
-      }
     }
-    return isRowPerObject ? ComputedRows(rows) : try Self.finished(ComputedRows(rows), request, order)
-  }
-
-  /// Rows whose columns are computed of the stores' columns; nil if objects must be evaluated.
-  private func rowsOfColumns<Result: ManagedObject>(
-    _ request: FetchRequest<Result>, _ columns: [FetchColumn]
-  ) throws -> [FetchedRow]? {
-    guard !request.shouldRefreshRefetchedObjects, !hasPendingChanges,
-      var computation = RowComputation(
-        columns.map(\.expression), entityName: request.entityName, budget: fetchState.stepBudget)
-    else { return nil }
-    try check(request)
-    let plan = try plan(request, for: .rows)
-    guard case .columns = plan, let found = try rows(of: request, by: plan), found.objects.isEmpty,
-      let rows = ColumnRows(
-        found, columns: computation.leaves.map { FetchColumn("", $0) }, entityName: request.entityName)
-    else { return nil }
-    let names = columns.map(\.name)
-    let evaluator = PredicateEvaluator(list: [], now: Date(), entityName: request.entityName)
-    var result: [FetchedRow] = []
-    result.reserveCapacity(rows.count)
-    var isComplete = true
-    rows.forEachRow { row in
-      guard isComplete else { return }
-      do throws(PredicateEvaluationError) {
-        let values = try computation.values(of: row).map { value throws(PredicateEvaluationError) in
-          try Self.plain(value, evaluator)
-        }
-        result.append(FetchedRow(columns: names, values: values))
-      } catch {
-        isComplete = false
-      }
+    let having = request.havingExpressions
+    for group in groups {
+      var evaluator = PredicateEvaluator(
+        list: group.objects, now: now, entityName: request.entityName, budget: fetchState.stepBudget)
+      evaluator.groupKeys = zip(keys, group.key).map { ($0, $1) }
+      if let having, try !Self.holds(having, evaluator) { continue }
+      rows.append(FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
     }
-    return isComplete ? result : nil
+    return rows
   }
 
   /// Whether all objects form one group.

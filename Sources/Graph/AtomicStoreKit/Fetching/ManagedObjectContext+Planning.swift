@@ -89,7 +89,11 @@ extension ManagedObjectContext {
     _ request: FetchRequest<Result>, _ entities: [Entity], in cache: StoreCache, _ version: NodeVersion
   ) -> ColumnSearches {
     var asked: [(plan: EntityPlan, test: RowTest?)] = []
-    let compiler = RowTestCompiler(plan: cache.plan, version: version, store: cache.identifier)
+    let budget = fetchState.stepBudget ?? StepBudget()
+    // The columns of an incremental store are filled for what is compiled.
+    let conditions = cache.isIncremental ? nil : RowConditions(version, store: cache.identifier, budget: budget)
+    let compiler = RowTestCompiler(
+      plan: cache.plan, version: version, store: cache.identifier, conditions: conditions)
     for entity in entities where entity.model === cache.store.model && !entity.isAbstract {
       let plan = cache.plan.entities[entity.index]
       guard let predicate = request.predicate else {
@@ -102,13 +106,13 @@ extension ManagedObjectContext {
       guard !test.readsDeferredValues(version, plan.index) else {
         return .failure(.deferredValues(entityName: plan.name))
       }
-      guard !isChanged(anyOf: test.entitiesLedTo) else {
+      guard !hasPendingChanges || !isChanged(anyOf: test.entitiesLedTo) else {
         return .failure(.changesBehindRelationship(entityName: plan.name))
       }
       asked.append((plan, test))
     }
     var search = ColumnSearch(
-      cache: cache, version: version, entities: asked, budget: fetchState.stepBudget ?? StepBudget())
+      cache: cache, version: version, entities: asked, budget: budget, conditions: conditions)
     // With unsaved changes, objects are sorted.
     if !request.sortKeys.isEmpty, !hasPendingChanges {
       guard let sort = RowSort(request.sortKeys, entities: asked.map(\.plan), cache.plan, version) else {
@@ -135,7 +139,7 @@ extension ManagedObjectContext {
 
   /// Whether objects of one of these entities are changed here.
   private func isChanged(anyOf entities: Set<Int>) -> Bool {
-    guard !entities.isEmpty, hasPendingChanges else { return false }
+    guard !entities.isEmpty else { return false }
     return [inserted, updated, deleted].contains { $0.contains { entities.contains($0.plan.index) } }
   }
 

@@ -269,7 +269,7 @@ extension ManagedObjectContext {
         keys: request.propertiesToGroupBy.map(\.expression), columns: columns, having: request.havingExpressions
       ).reason == nil
     }
-    return RowComputation(columns, entityName: request.entityName, budget: nil) != nil
+    return columns.allSatisfy { search.cache.evaluates(.expression($0), on: version) }
   }
 
   /// Whether the store would make objects of many rows that the request does not return.

@@ -28,7 +28,7 @@ extension RowTest {
       .through(let slot, _, _), .some(let slot, _), .every(let slot, _), .count(let slot, _, _, _):
       return holds(object, slot, version, budget)
     case .itself(let objects, let isOther): return objects.ids.contains(object.objectID) != isOther
-    case .numbers: return nil
+    case .numbers, .evaluated: return nil
     }
   }
 
@@ -120,6 +120,7 @@ extension RowTest {
         expression.visitColumns(entity) { isFound = isFound || version.hasDeferredValues(entity: $0, slot: $1) }
       }
       return isFound
+    case .evaluated(let predicate, let conditions): return conditions.isDeferred(predicate)
     case .itself, .destination, .destinations, .count: return false
     case .through(_, let tests, _), .some(_, let tests), .every(_, let tests):
       return tests.contains { $0.value.readsDeferredValues(version, $0.key) }

@@ -8,8 +8,8 @@ final class ModelPlan: Sendable {
   private let knownDerivations = AtomicLazyReference<Derivations>()
   /// Whether an attribute of the model is derived.
   private let hasDerivations: Bool
-  /// The names of transient properties.
-  let transientNames: Set<String>
+  /// The names of transient and fetched properties.
+  let unstoredNames: Set<String>
 
   /// What derived attributes are computed from.
   var derivations: Derivations {
@@ -20,7 +20,7 @@ final class ModelPlan: Sendable {
   init(_ model: ManagedObjectModel) {
     entities = EntityPlans(model)
     hasDerivations = model.hasDerivedAttributes
-    transientNames = model.transientNames
+    unstoredNames = model.unstoredNames
   }
 
   /// The plan of a model, created on first use.
@@ -72,12 +72,13 @@ final class ModelPlan: Sendable {
 }
 
 extension ManagedObjectModel {
-  fileprivate var transientNames: Set<String> {
+  fileprivate var unstoredNames: Set<String> {
     var names: Set<String> = []
     for property in entities.flatMap(\.declaration.properties) {
       switch property {
       case .attribute(let attribute) where attribute.isTransient: names.insert(attribute.name)
       case .relationship(let relationship) where relationship.isTransient: names.insert(relationship.name)
+      case .fetchedProperty(let property): names.insert(property.name)
       default: continue
       }
     }

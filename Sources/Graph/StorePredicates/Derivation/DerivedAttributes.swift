@@ -68,12 +68,7 @@ package struct DerivedAttributes {
   ) throws(PersistentStoreError) {
     guard !isEmpty else { return }
     for _ in 0..<passCount {
-      var changes: [Difference] = []
-      for entity in nodes.model.entities where !derivations[entity.index].isEmpty {
-        for node in nodes.handles(of: entity.index) {
-          try collect(&changes, node, entity, nodes, old, time, skipsFailures)
-        }
-      }
+      let changes = try changes(of: nodes, since: old, time, skipsFailures)
       // Times are set once: then they differ from the old ones.
       for change in changes { try nodes.set(change.expected, slot: change.slot.index, of: change.node) }
       if changes.isEmpty { return }
@@ -94,10 +89,11 @@ package struct DerivedAttributes {
   /// skipped.
   package func differences(in nodes: NodeTable) -> [Difference] {
     var found: [Difference] = []
+    let rows = RowEvaluator(nodes, store: store)
     for entity in nodes.model.entities where !derivations[entity.index].isEmpty {
       for node in nodes.handles(of: entity.index) {
         for derivation in derivations[entity.index] where !derivation.isTime {
-          guard let value = try? value(of: derivation, node, nodes),
+          guard let value = try? value(of: derivation, node, rows),
             !value.isIdentical(to: nodes.value(slot: derivation.slot.index, of: node))
           else { continue }
           found.append(Difference(node: node, slot: derivation.slot, expected: value))
@@ -107,12 +103,26 @@ package struct DerivedAttributes {
     return found
   }
 
+  private func changes(
+    of nodes: NodeTable, since old: NodeTable?, _ time: Date?, _ skipsFailures: Bool
+  ) throws(PersistentStoreError) -> [Difference] {
+    var changes: [Difference] = []
+    let (rows, oldRows) = (RowEvaluator(nodes, store: store), old.map { RowEvaluator($0, store: store) })
+    for entity in nodes.model.entities where !derivations[entity.index].isEmpty {
+      for node in nodes.handles(of: entity.index) {
+        try collect(&changes, node, entity, rows, oldRows, time, skipsFailures)
+      }
+    }
+    return changes
+  }
+
   // MARK: One node
 
   private func collect(
-    _ changes: inout [Difference], _ node: NodeHandle, _ entity: Entity, _ nodes: NodeTable, _ old: NodeTable?,
-    _ time: Date?, _ skipsFailures: Bool
+    _ changes: inout [Difference], _ node: NodeHandle, _ entity: Entity, _ rows: RowEvaluator,
+    _ oldRows: RowEvaluator?, _ time: Date?, _ skipsFailures: Bool
   ) throws(PersistentStoreError) {
+    let (nodes, old) = (rows.nodes, oldRows?.nodes)
     let object = nodes.objectReference(of: node)
     let before = old?.handle(for: object).flatMap { $0.entity == node.entity ? $0 : nil }
     let isChanged = before.map { hasChanged(node, since: $0, entity, nodes, old) } ?? true
@@ -127,15 +137,15 @@ package struct DerivedAttributes {
         continue
       }
       let value: StoredValue
-      do throws(PersistentStoreError) { value = try self.value(of: derivation, node, nodes) } catch {
+      do throws(PersistentStoreError) { value = try self.value(of: derivation, node, rows) } catch {
         // An attribute that cannot be computed keeps its value if nothing that it depends on changed.
         guard isChanged, !skipsFailures else { continue }
         throw error
       }
       if value.isIdentical(to: current) { continue }
       // What neither changed nor follows from a change stays as it is, right or wrong.
-      if !isChanged, let before, let old, former?.isIdentical(to: current) ?? false,
-        let last = try? self.value(of: derivation, before, old), last.isIdentical(to: value)
+      if !isChanged, let before, let oldRows, former?.isIdentical(to: current) ?? false,
+        let last = try? self.value(of: derivation, before, oldRows), last.isIdentical(to: value)
       {
         continue
       }
@@ -155,13 +165,14 @@ package struct DerivedAttributes {
   }
 
   private func value(
-    of derivation: Derivation, _ node: NodeHandle, _ nodes: NodeTable
+    of derivation: Derivation, _ node: NodeHandle, _ rows: RowEvaluator
   ) throws(PersistentStoreError) -> StoredValue {
     func failure(_ code: PersistentStoreError.Code, _ message: String) -> PersistentStoreError {
       PersistentStoreError(
         code, "the derived attribute \(message): \(derivation.text)",
         at: StoreLocation(
-          entity: nodes.model.entity(at: node.entity).name, reference: nodes.reference(of: node).description,
+          entity: rows.nodes.model.entity(at: node.entity).name,
+          reference: rows.nodes.reference(of: node).description,
           property: derivation.slot.name))
     }
     let expression: FetchExpression
@@ -171,8 +182,7 @@ package struct DerivedAttributes {
     }
     let value: PredicateValue
     do throws(PredicateEvaluationError) {
-      value = try PredicateEvaluator(NodeSubject(nodes, node, store: store)).value(
-        of: expression, for: derivation.slot.attributeType)
+      value = try rows.at(node).value(of: expression, for: derivation.slot.attributeType)
     } catch {
       throw failure(.invalidValue, "cannot be computed (\(error.message))")
     }

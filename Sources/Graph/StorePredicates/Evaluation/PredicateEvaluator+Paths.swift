@@ -94,9 +94,9 @@ extension PredicateEvaluator {
 
   /// The values with each object once, in the order of first occurrence.
   private static func withoutRepetitions(_ values: [PredicateValue]) -> [PredicateValue] {
-    var seen: Set<ObjectIdentifier> = []
+    var seen: Set<UInt64> = []
     return values.filter {
-      if case .object(let object) = $0 { seen.insert(ObjectIdentifier(object)).inserted } else { true }
+      if case .object(let object) = $0 { seen.insert(object.subjectNumber).inserted } else { true }
     }
   }
 

@@ -12,6 +12,8 @@ package protocol PredicateSubject: AnyObject {
   var objectID: ManagedObjectID { get }
   /// Whether an ID is one that the subject had before its current one.
   func isKnown(by id: ManagedObjectID) -> Bool
+  /// The same number for two subjects only if they are one object.
+  var subjectNumber: UInt64 { get }
   /// Whether the subject precedes another one in a fixed order of objects.
   func precedes(_ other: any PredicateSubject) -> Bool
 
@@ -30,6 +32,7 @@ package protocol PredicateSubject: AnyObject {
 
 extension PredicateSubject {
   package var predicateEntity: Entity? { nil }
+  package var subjectNumber: UInt64 { UInt64(UInt(bitPattern: ObjectIdentifier(self))) }
 }
 
 /// A property of a subject, looked up by name once and then used to read values.

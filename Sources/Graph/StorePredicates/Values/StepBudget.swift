@@ -55,6 +55,20 @@ package final class StepBudget {
     return overflow ? limit : bytes / 64 + part / 64 + product / 1024
   }
 
+  /// Runs what is done in another way if it fails: the steps that it took are given back then, unless there were too
+  /// few.
+  ///
+  /// - Returns: nil if it failed.
+  package func attempt<Result>(_ body: () throws -> Result?) -> Result? {
+    let before = left
+    if let result = try? body() { return result }
+    giveBack(to: before)
+    return nil
+  }
+
+  /// Gives back the steps that were taken since there were so many, unless there were too few.
+  package func giveBack(to before: Int) { if !isUndecided { left = before } }
+
   // MARK: Regular expressions
 
   /// Those of a match are a tenth as long as others.

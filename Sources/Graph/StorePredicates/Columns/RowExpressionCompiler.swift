@@ -1,43 +1,44 @@
-import AtomicStoreSPI
-import StorePredicates
+package import AtomicStoreSPI
 
-/// Comparisons of calculated numbers, and of two attributes.
-extension RowTestCompiler {
-  /// Returns nil for comparisons of anything but numbers, and for calculations that can fail.
-  func numbers(_ comparison: FetchPredicate.Comparison, _ entity: EntityPlan) -> RowTest? {
-    guard comparison.modifier == .direct, let one = expression(comparison.left, entity, depth: 0) else { return nil }
-    func test(_ order: RowOrder, _ other: RowCalculation) -> RowTest {
+/// Compiles calculations with numbers against the slots of an entity. Returns nil for calculations that can fail, and
+/// for anything but numbers.
+package struct RowExpressionCompiler {
+  /// The expressions that may be created yet: a path through entities with sub-entities doubles them at each key.
+  private var left = 500
+  /// Compiling is recursive, and a longer path would exceed the stack of a worker thread.
+  private static let keysPerPath = 32
+
+  private init() {}
+
+  /// The numbers that are compared if one expression is compared with others: pairs, one for each of them.
+  package static func sides(
+    _ one: FetchExpression, _ others: [FetchExpression], _ entity: Entity
+  ) -> [(RowExpression, RowExpression)]? {
+    var compiler = RowExpressionCompiler()
+    guard let one = compiler.expression(one, entity, depth: 0) else { return nil }
+    var sides: [(RowExpression, RowExpression)] = []
+    for other in others {
+      guard let other = compiler.expression(other, entity, depth: 0) else { return nil }
       let kind = RowCalculation.kind(of: [one, other])
-      return .numbers(one.settled(as: kind), order, other.settled(as: kind))
+      sides.append((one.settled(as: kind), other.settled(as: kind)))
     }
-    if let order = RowTest.Order(comparison.comparator) {
-      return expression(comparison.right, entity, depth: 0).map { test(order, $0) }
-    }
-    guard case .aggregate(let list) = comparison.right else { return nil }
-    var others: [RowCalculation] = []
-    for element in list {
-      guard case .constant = element, let other = expression(element, entity, depth: 0) else { return nil }
-      others.append(other)
-    }
-    switch comparison.comparator {
-    case .between where others.count == 2:
-      return .and([test(.greaterOrEqual, others[0]), test(.lessOrEqual, others[1])])
-    case .isIn: return .or(others.map { test(.equal, $0) })
-    default: return nil
-    }
+    return sides
   }
 
-  /// A calculation whose values are those of ``PredicateEvaluator``; nil for anything else, and for calculations that
-  /// can fail.
+  /// A calculation whose values are those of ``PredicateEvaluator``.
   ///
   /// - Parameter type: The type of the attribute that the values are for.
-  func calculation(_ expression: FetchExpression, for type: AttributeType, _ entity: EntityPlan) -> RowExpression? {
+  package static func calculation(
+    _ expression: FetchExpression, for type: AttributeType, _ entity: Entity
+  ) -> RowExpression? {
     guard case .function = expression else { return nil }
-    makeRoom()
-    return self.expression(expression, entity, depth: 0)?.settled(as: OpenNumber.Kind(type))
+    var compiler = RowExpressionCompiler()
+    return compiler.expression(expression, entity, depth: 0)?.settled(as: OpenNumber.Kind(type))
   }
 
-  private func expression(_ expression: FetchExpression, _ entity: EntityPlan, depth: Int) -> RowCalculation? {
+  private mutating func expression(
+    _ expression: FetchExpression, _ entity: Entity, depth: Int
+  ) -> RowCalculation? {
     guard depth < Self.keysPerPath else { return nil }
     switch expression {
     case .constant(let value):
@@ -62,51 +63,55 @@ extension RowTestCompiler {
           order != 0
         else { return nil }
       }
-      let parts = arguments.compactMap { self.expression($0, entity, depth: depth + 1) }
-      guard parts.count == arguments.count else { return nil }
+      var parts: [RowCalculation] = []
+      for argument in arguments {
+        guard let part = self.expression(argument, entity, depth: depth + 1) else { return nil }
+        parts.append(part)
+      }
       return RowCalculation(function, of: parts)
     default: return nil
     }
   }
 
   /// A path through to-ones to a numeric attribute, or to a string whose length is meant.
-  private func path(_ path: ArraySlice<String>, _ entity: EntityPlan, depth: Int, isLength: Bool = false)
-    -> RowCalculation?
-  {
+  private mutating func path(
+    _ path: ArraySlice<String>, _ entity: Entity, depth: Int, isLength: Bool = false
+  ) -> RowCalculation? {
     guard depth < Self.keysPerPath, let key = path.first else { return nil }
     // A part of a composite is a single property.
-    if let p = entity.property(named: path.joined(separator: ".")) {
-      return attribute(entity.properties[p], isLength: isLength)
+    if let slot = entity.slot(named: path.joined(separator: ".")) {
+      return Self.attribute(entity.slots[slot], isLength: isLength)
     }
-    guard let p = entity.property(named: key), entity.properties[p].slot >= 0 else { return nil }
-    let property = entity.properties[p]
-    if property.kind == .attribute(.string), path.count == 2, path.last == "length", !isLength {
-      return RowCalculation(expression: .length(slot: property.slot))
+    guard let slot = entity.slot(named: key).map({ entity.slots[$0] }) else { return nil }
+    if slot.attributeType == .string, path.count == 2, path.last == "length", !isLength {
+      return RowCalculation(expression: .length(slot: slot.index))
     }
-    guard property.kind == .toOne else { return nil }
+    guard slot.kind == .toOne, let destination = slot.destination else { return nil }
     var others: [Int: RowExpression] = [:]
     var kind: OpenNumber.Kind?
-    for destination in plan.entities[property.destination].entity.hierarchy where !destination.isAbstract {
-      let other = self.path(path.dropFirst(), plan.entities[destination.index], depth: depth + 1, isLength: isLength)
-      guard let other, takeRoom() else { return nil }
-      // A number that is a decimal or a double by the entity is computed of objects.
+    for entity in entity.model.entity(at: destination).hierarchy where !entity.isAbstract {
+      let other = self.path(path.dropFirst(), entity, depth: depth + 1, isLength: isLength)
+      left -= 1
+      guard let other, left >= 0 else { return nil }
+      // A number that is a decimal or a double by the entity is not known before.
       guard others.isEmpty || other.kind == kind else { return nil }
       kind = other.kind
-      others[destination.index] = other.expression
+      others[entity.index] = other.expression
     }
-    return RowCalculation(expression: .through(slot: property.slot, others), kind: kind)
+    return RowCalculation(expression: .through(slot: slot.index, others), kind: kind)
   }
 
-  private func attribute(_ property: PropertyPlan, isLength: Bool) -> RowCalculation? {
-    guard property.slot >= 0, case .attribute(let type) = property.kind else { return nil }
-    switch type {
+  private static func attribute(_ slot: Slot, isLength: Bool) -> RowCalculation? {
+    switch slot.attributeType {
     case .integer16, .integer32, .integer64, .boolean:
-      return isLength ? nil : RowCalculation(expression: .attribute(slot: property.slot))
+      isLength ? nil : RowCalculation(expression: .attribute(slot: slot.index))
     case .float, .double, .decimal:
-      return isLength
-        ? nil : RowCalculation(expression: .attribute(slot: property.slot), kind: type == .decimal ? .decimal : .double)
-    case .string: return isLength ? RowCalculation(expression: .length(slot: property.slot)) : nil
-    default: return nil
+      isLength
+        ? nil
+        : RowCalculation(
+          expression: .attribute(slot: slot.index), kind: slot.attributeType == .decimal ? .decimal : .double)
+    case .string: isLength ? RowCalculation(expression: .length(slot: slot.index)) : nil
+    default: nil
     }
   }
 }

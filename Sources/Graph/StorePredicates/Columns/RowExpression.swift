@@ -1,16 +1,15 @@
-import AtomicStoreSPI
+package import AtomicStoreSPI
 import FoundationEssentials
-import StorePredicates
 
 /// A number, or null, as an expression computes it for a row.
-enum RowNumber {
+package enum RowNumber {
   case null
   case integer(Int64)
   case double(Double)
   case decimal(DecimalNumber)
 
   /// Returns nil for a value that is not a number.
-  init?(_ value: StoredValue) {
+  package init?(_ value: StoredValue) {
     if value.isNull {
       self = .null
       return
@@ -23,7 +22,7 @@ enum RowNumber {
     }
   }
 
-  var value: StoredValue {
+  package var value: StoredValue {
     switch self {
     case .null: .null
     case .integer(let number): .integer(number)
@@ -33,9 +32,8 @@ enum RowNumber {
   }
 }
 
-/// A calculation with the numbers of a row that cannot fail: everything else is evaluated on objects, so that an error
-/// names the object.
-indirect enum RowExpression {
+/// A calculation with the numbers of a row that cannot fail. Everything else is evaluated by a ``PredicateEvaluator``.
+package indirect enum RowExpression {
   case constant(RowNumber)
   /// A numeric attribute.
   case attribute(slot: Int)
@@ -46,7 +44,7 @@ indirect enum RowExpression {
   case function(Function, RowExpression, RowExpression?)
 
   /// Functions that have a result for all numbers; the remainder, for all divisors but 0.
-  enum Function: String {
+  package enum Function: String {
     case add = "add:to:"
     case subtract = "from:subtract:"
     case multiply = "multiply:by:"
@@ -67,7 +65,7 @@ indirect enum RowExpression {
   }
 
   /// Calls `body` with the entity and slot of each column that the expression reads.
-  func visitColumns(_ entity: Int, _ body: (_ entity: Int, _ slot: Int) -> Void) {
+  package func visitColumns(_ entity: Int, _ body: (_ entity: Int, _ slot: Int) -> Void) {
     switch self {
     case .constant: return
     case .attribute(let slot), .length(let slot): body(entity, slot)
@@ -81,7 +79,7 @@ indirect enum RowExpression {
   }
 
   /// The entities whose rows the expression reads through relationships.
-  var entitiesLedTo: Set<Int> {
+  package var entitiesLedTo: Set<Int> {
     switch self {
     case .constant, .attribute, .length: []
     case .through(_, let others):
@@ -92,14 +90,14 @@ indirect enum RowExpression {
 }
 
 /// An expression with the columns of a version and an entity. Valid while the version is retained.
-indirect enum RowReader {
+package indirect enum RowReader {
   case constant(RowNumber)
   case cells(ColumnView)
   case length(ColumnView)
   case through(ColumnView, [RowReader?])
   case function(RowExpression.Function, RowReader, RowReader?)
 
-  init(_ expression: RowExpression, _ version: NodeVersion, _ entity: Int) {
+  package init(_ expression: RowExpression, _ version: NodeVersion, _ entity: Int) {
     switch expression {
     case .constant(let number): self = .constant(number)
     case .attribute(let slot): self = .cells(version.column(entity: entity, slot: slot))
@@ -114,7 +112,7 @@ indirect enum RowReader {
     }
   }
 
-  func number(_ row: Int) -> RowNumber {
+  package func number(_ row: Int) -> RowNumber {
     switch self {
     case .constant(let number): return number
     case .cells(let column): return Self.cell(column, row)
@@ -194,7 +192,7 @@ indirect enum RowReader {
   // MARK: Comparing
 
   /// As ``PredicateEvaluator`` compares two numbers: null equals null and has no order, nor has not-a-number.
-  static func holds(_ one: RowNumber, _ order: RowOrder, _ other: RowNumber) -> Bool {
+  package static func holds(_ one: RowNumber, _ order: RowOrder, _ other: RowNumber) -> Bool {
     switch (one, other) {
     case (.null, .null): return order == .equal
     case (.null, _), (_, .null): return order == .notEqual
