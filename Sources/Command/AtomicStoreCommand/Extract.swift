@@ -46,7 +46,7 @@ struct Extract: ParsableCommand {
       let rows = try ManagedObjectContext(coordinator).fetchedRows(request)
       let unit = try Publication(madeOf: try FileOutput.places([path]))
       try unit.makeDirectory(PathParts.directory(of: output))
-      var files = ExtractedFiles(property: property)
+      var files = ExtractedFiles(property: column.name)
       try unit.addTree(
         at: output, policy: force ? .replaceAny : .createNew,
         replacing: { (old) throws(PersistentStoreError) in try Self.checkReplaced(old) },

@@ -28,16 +28,16 @@ extension Fetch {
 
   private func columnsAsked(_ model: ManagedObjectModel) throws -> [FetchColumn] {
     if columns != nil {
+      let known = try model.entity(asked: entity)
+      // What is grouped by may have a name.
+      let groups = try groupColumns(known)
       return try Self.list(columns, "--columns").flatMap { text -> [FetchColumn] in
         if text == "*" { return defaultColumns(model) }
         let (expression, name) = try Self.named(text, "--columns")
-        let column = try Self.reading("--columns") { () throws(PredicateFormatError) in
-          try FetchColumn(format: expression, as: name)
+        if let group = groups.first(where: { $0.name.utf8.elementsEqual(expression.utf8) }) {
+          return [FetchColumn(name ?? group.name, group.expression)]
         }
-        if let known = model.entity(named: entity) {
-          try Self.check(column.expression, expression, "--columns", known)
-        }
-        return [column]
+        return [try Self.column(expression, name, "--columns", known)]
       }
     }
     if group != nil, let known = model.entity(named: entity) {

@@ -216,58 +216,54 @@ struct Fetch: ParsableCommand {
   /// Sorts the rows if a key is the name of a computed column, as SQL does, and the objects otherwise.
   private func sort(_ request: inout FetchRequest<ManagedObject>, _ model: ManagedObjectModel, _ entity: Entity) throws
   {
-    let keys = try Self.list(sort, "--sort").map {
-      $0.hasPrefix("-") ? SortKey(String($0.dropFirst()), isAscending: false) : SortKey($0)
+    let keys = try Self.list(sort, "--sort").map { text in
+      let isAscending = !text.hasPrefix("-")
+      return (text: isAscending ? text : String(text.dropFirst()), isAscending: isAscending)
     }
     guard !keys.isEmpty else { return }
     let columns = try fetchColumns(model)
-    let computed = columns.filter {
-      if $0.expression == .evaluatedObject { return false }
-      guard [.keyPath(of: $0.name), .keyPath([$0.name])].contains($0.expression) else { return true }
-      // `@count` is its own name.
-      return $0.name.contains("@")
+    /// What to sort by, and whether that is a column.
+    let sorted = try keys.map { key -> (column: FetchColumn, isColumn: Bool) in
+      if let column = columns.first(where: { $0.name.utf8.elementsEqual(key.text.utf8) }) { return (column, true) }
+      let column = try Self.column(key.text, nil, "--sort", entity)
+      return (column, columns.contains(column))
     }
-    func has(_ columns: [FetchColumn], _ key: SortKey) -> Bool {
-      columns.contains { $0.name.utf8.elementsEqual(key.keyPath.utf8) }
-    }
-    let further = try keys.map { has(columns, $0) ? nil : try Self.column($0.keyPath, nil, "--sort", entity) }
-    func isExpression(_ column: FetchColumn?) -> Bool {
-      if case .keyPath? = column?.expression { false } else { column != nil }
-    }
-    let isOfRows = zip(keys, further).contains { has(computed, $0) || isExpression($1) }
-    let paths = isOfRows ? zip(keys, further).filter { !has(columns, $0) && !isExpression($1) }.map(\.0) : keys
-    try Self.check(paths.map(\.keyPath), "--sort", entity)
+    let isOfRows = sorted.contains { Self.isOfRows($0.column, isColumn: $0.isColumn) }
     let groupKeys = request.propertiesToGroupBy.map(\.expression)
-    if !groupKeys.isEmpty, let other = paths.first(where: { !groupKeys.contains(.keyPath(of: $0.keyPath)) }) {
-      throw CommandFailure(
-        "--sort: '\(other.keyPath)' is not one value in a group: sort by keys of --group, or by columns", exitCode: 64)
+    for (key, found) in zip(keys, sorted) where !(isOfRows && found.isColumn) {
+      guard found.column.expression.keys != nil || found.column.expression == .evaluatedObject else { continue }
+      guard groupKeys.isEmpty || groupKeys.contains(found.column.expression) else {
+        throw CommandFailure(
+          "--sort: '\(key.text)' is not one value in a group: sort by keys of --group, or by columns", exitCode: 64)
+      }
+      // A count sorts nothing, and would not find out.
+      guard groupKeys.isEmpty, let values = found.column.expression.valuesWithoutOrder(of: entity) else { continue }
+      throw CommandFailure("--sort: cannot sort by '\(key.text)': it leads to \(values)", exitCode: 64)
     }
-    // A count sorts nothing, and would not find out.
-    for key in paths where groupKeys.isEmpty {
-      guard let values = FetchExpression.keyPath(of: key.keyPath).valuesWithoutOrder(of: entity) else { continue }
-      throw CommandFailure("--sort: cannot sort by '\(key.keyPath)': it leads to \(values)", exitCode: 64)
+    let sortKeys = zip(keys, sorted).map { key, found in
+      let expression = found.column.expression
+      let text =
+        isOfRows
+        ? found.isColumn ? found.column.name : "\(expression)"
+        : expression.keys.map(FetchExpression.text(ofKeys:)) ?? "\(expression)"
+      return SortKey(text, isAscending: key.isAscending)
     }
-    guard isOfRows else {
-      request.sortKeys = keys
-      return
-    }
-    request.rowSortKeys = keys
+    if isOfRows { request.rowSortKeys = sortKeys } else { request.sortKeys = sortKeys }
   }
 
-  /// Refuses keys that the entity does not have, by the name of the option.
-  private static func check(_ keyPaths: [String], _ option: String, _ entity: Entity) throws {
-    for keyPath in keyPaths { try check(.keyPath(of: keyPath), keyPath, option, entity) }
-  }
-
-  static func check(_ expression: FetchExpression, _ text: String, _ option: String, _ entity: Entity) throws {
-    do throws(PredicateFormatError) { try expression.check(entity, isStrict: true) } catch {
-      throw failure(error, text, option, entity)
-    }
+  /// Whether what is sorted by is not a property of the objects themselves, but a value that is computed for each row.
+  private static func isOfRows(_ column: FetchColumn, isColumn: Bool) -> Bool {
+    if column.expression == .evaluatedObject { return false }
+    guard let path = column.expression.keys else { return true }
+    // `@count` is its own name.
+    return isColumn && (path.contains { $0.hasPrefix("@") } || path.joined(separator: ".") != column.name)
   }
 
   private static func failure(
     _ error: PredicateFormatError, _ text: String, _ option: String, _ entity: Entity
   ) -> CommandFailure {
+    // The text itself cannot be parsed.
+    if !error.format.isEmpty { return CommandFailure(error, of: option) }
     let message = "\(option): '\(text)': \(error.message)" + (error.suggestion.map { "; \($0)" } ?? "")
     return CommandFailure(
       message, exitCode: 64,

@@ -121,6 +121,9 @@ struct HelpTopic: Sendable {
       employees.@count > 3    employees.@sum.salary    @min    @max    @avg
       SUBQUERY(employees, $e, $e.salary > 5000 AND $e.name != 'Ada').@count > 1
 
+    A key that is a keyword, or not a word, has a number sign: #no    #"first name"    #"x.y". Where a text may be a key \
+    alone, as in --columns, --group, --sort and 'set', a property's name needs none.
+
     Expressions calculate, in predicates, --columns, --group, --sort and the values of 'set':
 
       salary * 12    round:(x, 2)    TERNARY(a > b, a, b)    coalesce:(nickname, name, 'none')

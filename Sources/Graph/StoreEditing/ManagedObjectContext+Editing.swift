@@ -19,7 +19,7 @@ extension ManagedObjectContext {
   public func setValues(
     _ assignments: [PropertyAssignment], entityName: String, predicate: FetchPredicate? = nil
   ) throws -> Int {
-    try check(assignments, entityName)
+    let assignments = try checked(assignments, entityName)
     let objects = try fetch(FetchRequest<ManagedObject>(entityName: entityName, predicate: predicate))
     // An expression may follow relationships to objects that are set, too: they are read as they were. `now()` is one
     // instant for all.
@@ -36,7 +36,7 @@ extension ManagedObjectContext {
   package func setAndSaveValues(
     _ assignments: [PropertyAssignment], entityName: String, predicate: FetchPredicate? = nil
   ) throws -> Int {
-    try check(assignments, entityName)
+    let assignments = try checked(assignments, entityName)
     try checkAreStored(assignments, entityName)
     let request = FetchRequest<ManagedObject>(entityName: entityName, predicate: predicate)
     if let rows = rowAssignments(assignments, entityName), let saved = try updateRows(request, rows) {
@@ -92,17 +92,26 @@ extension ManagedObjectContext {
   /// - Returns: The new object.
   @discardableResult
   public func insertObject(entityName: String, values assignments: [PropertyAssignment]) throws -> ManagedObject {
-    try check(assignments, entityName)
+    let assignments = try checked(assignments, entityName)
     let object = try insertNewObject(forEntityName: entityName)
     try set(try values(of: assignments, for: object, now: Date()), of: object)
     return object
   }
 
   /// Refuses what is wrong for every object, also if there is none.
-  private func check(_ assignments: [PropertyAssignment], _ entityName: String) throws {
+  ///
+  /// - Returns: The assignments, with the names of properties that were written as keys of predicates.
+  private func checked(_ assignments: [PropertyAssignment], _ entityName: String) throws -> [PropertyAssignment] {
     var names: Set<ScalarString> = []
     let entity = persistentStoreCoordinator.persistentStores.lazy.compactMap { $0.model.entity(named: entityName) }
       .first
+    let assignments = assignments.map { assignment in
+      var assignment = assignment
+      if let keys = entity.flatMap({ FetchExpression.keyPath(of: assignment.property, for: $0).keys }) {
+        assignment.property = keys.joined(separator: ".")
+      }
+      return assignment
+    }
     for assignment in assignments {
       guard names.insert(ScalarString(assignment.property)).inserted else {
         throw PersistentStoreError(.invalidOption, "'\(assignment.property)' is set twice")
@@ -119,11 +128,12 @@ extension ManagedObjectContext {
       }
       if case .expression(let expression) = assignment.source { try check(expression, assignment, entity) }
     }
+    return assignments
   }
 
   /// Refuses values of transient properties: a store has none of them.
   package func checkAreStored(_ assignments: [PropertyAssignment], _ entityName: String) throws {
-    for assignment in assignments {
+    for assignment in try checked(assignments, entityName) {
       let entities = persistentStoreCoordinator.persistentStores.lazy.compactMap { $0.model.entity(named: entityName) }
       guard let entity = entities.first, let property = entity.assignableProperty(named: assignment.property),
         property.isTransient

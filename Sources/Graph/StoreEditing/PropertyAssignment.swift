@@ -25,7 +25,7 @@ public struct PropertyAssignment: Sendable {
   private(set) var written: String?
   /// The same as an assignment of a text: `note:=sale`.
   var writtenAsText: String {
-    let text = written.flatMap { written in written.firstIndex(of: "=").map { written[$0...].dropFirst() } }
+    let text = written.flatMap { written in Self.equalsSign(in: written).map { written[$0...].dropFirst() } }
     return "\(property):=\(text ?? "TEXT")"
   }
 
@@ -46,7 +46,7 @@ public struct PropertyAssignment: Sendable {
   /// - Throws: `PredicateFormatError` for an expression that cannot be read; `PersistentStoreError` (`.invalidOption`)
   ///   for a text without an equals sign.
   public init(parsing text: String) throws {
-    guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
+    guard let equals = Self.equalsSign(in: text), equals != text.startIndex else {
       throw PersistentStoreError(
         .invalidOption, "'\(text)' is neither PROPERTY=EXPRESSION nor PROPERTY:=TEXT, in one word")
     }
@@ -64,5 +64,15 @@ public struct PropertyAssignment: Sendable {
       }
     }
     written = text
+  }
+
+  /// The equals sign after the property, which may be written as in predicates: `#"a=b"=5`.
+  private static func equalsSign(in text: String) -> String.Index? {
+    let signs = text.indices.lazy.filter { text[$0] == "=" }
+    guard text.hasPrefix("#") else { return signs.first }
+    return signs.first { equals in
+      let name = text[..<equals]
+      return FetchExpression.isKeyPath(String(name.hasSuffix(":") ? name.dropLast() : name))
+    } ?? signs.first
   }
 }

@@ -76,10 +76,10 @@ package actor StoreBrowser {
     var request = try request(question, entity)
     do {
       if let name = question.sortedBy {
-        guard entity.slots.contains(where: { ScalarString($0.name) == ScalarString(name) }) else {
+        guard let keys = entity.slot(named: name).flatMap({ StoreReport.key(entity.slots[$0]).keys }) else {
           throw BrowserQuestion.Problem(text: "\(entity.name) has no property '\(name)'")
         }
-        request.sortKeys = [SortKey(name, isAscending: !question.isDescending)]
+        request.sortKeys = [SortKey(FetchExpression.text(ofKeys: keys), isAscending: !question.isDescending)]
       }
       let (total, nodes) = try objects(request, question)
       return .object([

@@ -54,10 +54,11 @@ struct RowSort {
   init?(_ sortKeys: [SortKey], entities: [EntityPlan], _ plan: ModelPlan, _ version: NodeVersion) {
     for sortKey in sortKeys {
       guard sortKey.comparator == nil else { return nil }
-      let path = sortKey.keyPath.split(separator: ".").map(String.init)
+      let path = FetchExpression.keys(of: sortKey.keyPath)
+      let name = path.joined(separator: ".")
       var key: Key?
       for entity in entities {
-        if let p = entity.property(named: sortKey.keyPath), entity.properties[p].slot >= 0,
+        if let p = entity.property(named: name), entity.properties[p].slot >= 0,
           case .attribute(let type) = entity.properties[p].kind
         {
           guard !version.hasDeferredValues(entity: entity.index, slot: entity.properties[p].slot) else { return nil }

@@ -30,21 +30,34 @@ public struct FetchColumn: Sendable, Equatable, ExpressibleByStringLiteral {
 }
 
 extension FetchColumn {
-  /// A key path that an entity has, or else an expression: for texts that may be either.
+  /// A key path that an entity has, or else an expression: for texts that may be either. The name of the column of a
+  /// key path is the names of its properties, joined by dots.
   ///
-  /// - Throws: The error about the key path, if the text is not another expression.
+  /// - Throws: The error about the expression, unless the text looks like a key path.
   package init(keyPathOrFormat text: String, as name: String? = nil, for entity: Entity) throws(PredicateFormatError) {
-    self.init(name ?? text, .keyPath(of: text))
-    do throws(PredicateFormatError) { try expression.check(entity, isStrict: true) } catch {
-      guard let other = try? FetchExpression(format: text), other.isCalculated else { throw error }
-      try other.check(entity, isStrict: true)
-      expression = other
+    let key = FetchExpression.keyPath(of: text, for: entity)
+    var other: FetchExpression?
+    var failure: PredicateFormatError?
+    do throws(PredicateFormatError) { other = try FetchExpression(format: text) } catch { failure = error }
+    if case .evaluatedObject? = other, entity.property(named: text) == nil {
+      self.init(name ?? text, .evaluatedObject)
+      return
     }
+    do throws(PredicateFormatError) { try key.check(entity, isStrict: true) } catch {
+      if let failure, error.suggestion == nil, !FetchExpression.isKeyPath(text) { throw failure }
+      guard let other, other.isCalculated else { throw error }
+      try other.check(entity, isStrict: true)
+      self.init(name ?? text, other)
+      return
+    }
+    self.init(name ?? key.keys?.joined(separator: ".") ?? text, key)
   }
 
   /// The column of an expression that rows are sorted by; nil for what may only be the name of another column.
   package init?(ofRowSortKey key: SortKey) {
-    guard let expression = try? FetchExpression(format: key.keyPath), expression.isCalculated else { return nil }
+    guard !FetchExpression.isKeyPath(key.keyPath), let expression = try? FetchExpression(format: key.keyPath),
+      expression.isCalculated
+    else { return nil }
     self.init(key.keyPath, expression)
   }
 }
@@ -53,8 +66,11 @@ extension FetchExpression {
   /// What binary data contains, as JSON; other values unchanged.
   package var decoded: FetchExpression { .function("decoded:", [self]) }
 
+  /// The keys of a key path; nil for another expression.
+  package var keys: [String]? { if case .keyPath(let keys) = self { keys } else { nil } }
+
   /// Whether it is more than a key path.
-  fileprivate var isCalculated: Bool { if case .keyPath = self { false } else { true } }
+  fileprivate var isCalculated: Bool { keys == nil }
 
   /// Whether the expression computes one value from many objects.
   var addsUp: Bool {

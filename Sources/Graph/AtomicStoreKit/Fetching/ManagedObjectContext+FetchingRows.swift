@@ -96,7 +96,7 @@ extension ManagedObjectContext {
     if request.propertiesToGroupBy.contains(where: { $0.expression == column.expression }) { return column }
     guard request.propertiesToGroupBy.isEmpty, !isOneGroup(request, columns),
       let entity = managedObjectModel?.entity(named: request.entityName),
-      let name = key.keyPath.split(separator: ".").first, entity.property(named: String(name)) != nil
+      let name = FetchExpression.keys(of: key.keyPath).first, entity.property(named: name) != nil
     else { return nil }
     return column
   }

@@ -179,7 +179,7 @@ extension ManagedObjectContext {
     guard let connection = search.cache.store.connection else { return .memory("the store is not open") }
     let entity = search.cache.store.model.entity(at: search.fetch.entity)
     for key in request.sortKeys {
-      guard Self.isValue(key.keyPath.split(separator: ".").map(String.init), entity),
+      guard Self.isValue(FetchExpression.keys(of: key.keyPath), entity),
         keys.contains(.keyPath(of: key.keyPath))
       else {
         return .memory("the groups are sorted by '\(key.keyPath)', which is not one of their keys")

@@ -22,7 +22,7 @@ extension SortKey {
   }
 
   private static func paths(of keys: [SortKey]) -> [FetchExpression] {
-    keys.map { FetchExpression.keyPath($0.keyPath.split(separator: ".").map(String.init)) }
+    keys.map { FetchExpression.keyPath(of: $0.keyPath) }
   }
 
   /// Returns the values that an object is sorted by, one for each key.

@@ -87,9 +87,10 @@ extension ObjectJSONReader {
 
   /// Whether an object still has the values by which it was noted: the text may have changed them since.
   private func has(_ object: ManagedObject, _ key: CreatedKey, _ index: Int) throws -> Bool {
-    let names = drafts[index].entity.uniquenessConstraints[key.constraint]
-    let parts = zip(names, key.parts).map { name, part in
-      FetchPredicate.comparison(FetchPredicate.Comparison(FetchExpression.keyPath(of: name), .equal, part))
+    let entity = drafts[index].entity
+    let parts = zip(entity.uniquenessConstraints[key.constraint], key.parts).map { name, part in
+      FetchPredicate.comparison(
+        FetchPredicate.Comparison(FetchExpression.keyPath(of: name, for: entity), .equal, part))
     }
     return try FetchPredicate.and(parts).evaluate(with: object)
   }

@@ -151,6 +151,22 @@ struct PredicateLexer {
     return isWordStart(first) && text.unicodeScalars.allSatisfy(isWordPart)
   }
 
+  /// The keys of a text that is only a key path; nil for another text.
+  static func keys(of text: String) -> [String]? {
+    guard let tokens = try? tokens(of: text) else { return nil }
+    var keys: [String] = []
+    for (index, token) in tokens.dropLast().enumerated() {
+      guard !token.isSpaced else { return nil }
+      switch token.kind {
+      case .word(let key, _) where index.isMultiple(of: 2), .keyword(let key) where index.isMultiple(of: 2):
+        keys.append(key)
+      case .symbol(".") where !index.isMultiple(of: 2): continue
+      default: return nil
+      }
+    }
+    return tokens.count.isMultiple(of: 2) ? keys : nil
+  }
+
   private mutating func word() -> String {
     var text = String.UnicodeScalarView()
     while let scalar = peek(), Self.isWordPart(scalar) {

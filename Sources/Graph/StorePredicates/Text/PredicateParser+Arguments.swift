@@ -43,7 +43,7 @@ extension PredicateParser {
     guard let text = value as? String, !text.isEmpty else {
       throw error(column, "%K requires a key path as a string, not \(value.map { "\(type(of: $0))" } ?? "nil")")
     }
-    let keys = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    let keys = FetchExpression.keys(of: text)
     guard !keys.contains("") else { throw error(column, "the key path '\(text.prefix(40))' has an empty key") }
     for _ in keys { marks.append(column) }
     return keys
