@@ -235,6 +235,32 @@ import Testing
       ])
   }
 
+  @Test(
+    "a key may be a part of a composite, and an attribute whose name has a dot, also of the object at a to-one",
+    arguments: ["home.city", "x.y", "friend.home.city", "friend.x.y"])
+  func dottedKeys(_ key: String) throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(
+        entities: [
+          EntityDescription(
+            name: "Person",
+            properties: [
+              .attribute("home", .composite("Home")), .attribute("x.y", .string), .toOne("friend", "Person"),
+            ])
+        ], composites: [CompositeDescription(name: "Home", attributes: [.init(name: "city", type: .string)])]))
+    let person = try #require(model.entity(named: "Person"))
+    let builder = NodeTableBuilder(model: model)
+    try builder.beginNode(entity: person.index, reference: .integer(1))
+    for name in ["home.city", "x.y"] { try builder.set(.string("Oslo"), slot: try #require(person.slot(named: name))) }
+    try builder.set(
+      .toOne(ObjectReference(entityName: "Person", reference: .integer(1))),
+      slot: try #require(person.slot(named: "friend")))
+    let nodes = try builder.finish()
+    let named = try KeyedNames(ObjectKeys([("Person", [key])], models: [model]), nodes, nodes)
+    #expect(named.one.nodes.handles(of: person.index).map { named.reference(of: $0, in: .one) } == [.string("Oslo")])
+    #expect(named.one.keyless.isEmpty)
+  }
+
   @Test("objects with one key are distinguished, those without a key too; both are counted")
   func repeatedKeys() throws {
     let graph = try Self.library("1,Zola\n2,Zola\n3,Sand\n", "1,Nana,1,\n2,Emma,2,3\n")

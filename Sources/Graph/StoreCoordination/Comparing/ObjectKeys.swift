@@ -10,7 +10,8 @@ package struct ObjectKeys: Sendable {
   /// Creates keys.
   ///
   /// - Parameters:
-  ///   - keys: The name of an entity, or nil for every entity that has the first property, and its attributes.
+  ///   - keys: The name of an entity, or nil for every entity that has the first property, and its attributes: a name
+  ///     with a dot is that of an attribute, of a part of a composite, or a key path.
   ///   - models: The models of the graphs that are to be compared.
   /// - Throws: `.invalidOption` for a name that no model has, and for a key path that does not end in an attribute.
   package init(
@@ -20,7 +21,6 @@ package struct ObjectKeys: Sendable {
     /// How many super-entities the entity of a key has: one of a sub-entity is preferred to its parent's.
     var depths: [ScalarString: Int] = [:]
     for key in keys {
-      let paths = key.keyPaths.map { $0.split(separator: ".", omittingEmptySubsequences: false).map(String.init) }
       var isKnown = false
       for model in models {
         for entity in model.entities {
@@ -30,7 +30,8 @@ package struct ObjectKeys: Sendable {
             guard let named = model.entity(named: name), entity.isKindOf(entity: named) else { continue }
             depth = sequence(first: named, next: \.superentity).reduce(0) { count, _ in count + 1 }
           }
-          guard paths.allSatisfy({ Self.leadsToAttribute($0, from: entity, in: model) }) else { continue }
+          let paths = key.keyPaths.compactMap { Self.path($0, from: entity) }
+          guard paths.count == key.keyPaths.count else { continue }
           isKnown = true
           let entityName = ScalarString(entity.name)
           guard depth >= depths[entityName] ?? depth else { continue }
@@ -55,15 +56,18 @@ package struct ObjectKeys: Sendable {
     keyPaths = found
   }
 
-  private static func leadsToAttribute(_ path: [String], from start: Entity, in model: ManagedObjectModel) -> Bool {
-    var entity = start
-    for (index, name) in path.enumerated() {
-      guard let slot = entity.slot(named: name).map({ entity.slots[$0] }) else { return false }
-      if index == path.count - 1 { return slot.attributeType != nil }
-      guard case .toOne = slot.kind, let destination = slot.destination else { return false }
-      entity = model.entity(at: destination)
+  /// The slots that lead from an entity to an attribute, by their names, which may contain dots; nil if none do.
+  private static func path(_ text: String, from entity: Entity) -> [String]? {
+    if let slot = entity.slot(named: text), entity.slots[slot].attributeType != nil { return [text] }
+    for dot in text.indices where text[dot] == "." {
+      let name = String(text[..<dot])
+      guard let slot = entity.slot(named: name).map({ entity.slots[$0] }), case .toOne = slot.kind,
+        let destination = slot.destination,
+        let rest = path(String(text[text.index(after: dot)...]), from: entity.model.entity(at: destination))
+      else { continue }
+      return [name] + rest
     }
-    return false
+    return nil
   }
 
   /// Adds the names of the objects of an entity to those of its hierarchy.
