@@ -123,9 +123,21 @@ extension NodeTable {
   func withBothEnds(madeOf sources: [(nodes: NodeTable, names: ObjectNames)]) throws(PersistentStoreError)
     -> NodeTable
   {
+    let (result, contradictions) = try bothEnds(madeOf: sources)
+    guard let new = contradictions.first else { return result }
+    throw PersistentStoreError(
+      .inverseMismatch, new.message,
+      at: StoreLocation(
+        entity: new.object.entityName, reference: new.object.reference.description, property: new.property))
+  }
+
+  /// The same, with the ends that contradict each other, and do not in any of the tables.
+  func bothEnds(
+    madeOf sources: [(nodes: NodeTable, names: ObjectNames)]
+  ) throws(PersistentStoreError) -> (nodes: NodeTable, contradictions: [InverseDisagreement]) {
     let result = try reconciled(by: .asStored, isDerived: { $0.followsFromInverse(in: model) }).nodes
     let found = result.inverseDisagreements()
-    guard !found.isEmpty else { return result }
+    guard !found.isEmpty else { return (result, []) }
     var known: Set<InverseDisagreement> = []
     for source in sources {
       for var disagreement in source.nodes.inverseDisagreements() {
@@ -134,11 +146,7 @@ extension NodeTable {
         known.insert(disagreement)
       }
     }
-    guard let new = found.first(where: { !known.contains($0) }) else { return result }
-    throw PersistentStoreError(
-      .inverseMismatch, "\(new.other) is named here, but its '\(new.inverse)' does not name \(new.object) back",
-      at: StoreLocation(
-        entity: new.object.entityName, reference: new.object.reference.description, property: new.property))
+    return (result, found.filter { !known.contains($0) })
   }
 
   /// Takes objects out of all relationships that name them, and then out of the table.
@@ -168,6 +176,11 @@ extension StoredValue {
   }
 }
 
+extension InverseDisagreement {
+  /// What is wrong with the property.
+  var message: String { "\(other) is named here, but its '\(inverse)' does not name \(object) back" }
+}
+
 extension Slot {
   /// Whether its value is merged: the members of an ordered to-many follow from their other end, their sequence does
   /// not.
@@ -175,6 +188,13 @@ extension Slot {
 
   /// Whether its value is computed from others, so that it can neither be in conflict nor be a separate change.
   var isDerived: Bool { attribute?.derivationExpression != nil }
+
+  /// The other end of a one-to-one or many-to-many relationship, of which neither end follows from the other.
+  func equalInverse(in model: ManagedObjectModel) -> Slot? {
+    guard let destination, let inverseSlot else { return nil }
+    let inverse = model.entity(at: destination).slots[inverseSlot]
+    return inverse.isToMany == isToMany ? inverse : nil
+  }
 
   /// Whether a to-many follows from the to-one at its other end.
   func followsFromInverse(in model: ManagedObjectModel) -> Bool {

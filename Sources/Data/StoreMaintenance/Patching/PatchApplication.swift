@@ -44,9 +44,17 @@ struct PatchApplication {
     try insert(changes)
     for change in changes { try set(change) }
     try stop()
+    for change in changes { try setOtherEnds(change, since: old) }
     try delete()
     try stop()
-    if changes.contains(where: concernsRelationships) { nodes = try nodes.withBothEnds(madeOf: [(old, [:])]) }
+    if changes.contains(where: concernsRelationships) {
+      let (both, contradictions) = try nodes.bothEnds(madeOf: [(old, [:])])
+      nodes = both
+      for contradiction in contradictions {
+        add(contradiction.object, contradiction.property, contradiction.message)
+      }
+      try stop()
+    }
     nodes = try nodes.canonical()
     try DerivedAttributes(nodes.model).update(&nodes, since: old, time: Date())
     for change in changes { verify(change) }
@@ -201,6 +209,41 @@ struct PatchApplication {
     }
   }
 
+  /// Makes the other ends of a change agree with it, unless the patch decides about them itself. To-many relationships
+  /// with a to-one inverse follow from that later.
+  private mutating func setOtherEnds(_ change: PatchChange, since old: NodeTable) throws {
+    switch change {
+    case .inserted(let object, let values):
+      for (property, _) in values { try setOtherEnds(of: property, object, []) }
+    case .changed(let object, let property, _, _):
+      let value = old.handle(for: object).flatMap { old.value(forKey: property, of: $0) }
+      try setOtherEnds(of: property, object, value?.references ?? [])
+    case .deleted, .metadata: return
+    }
+  }
+
+  private mutating func setOtherEnds(
+    of property: String, _ object: ObjectReference, _ before: [ObjectReference]
+  ) throws {
+    guard let node = nodes.handle(for: object) else { return }
+    let entity = nodes.model.entity(at: node.entity)
+    guard let slot = entity.slot(named: property).map({ entity.slots[$0] }),
+      let inverse = slot.equalInverse(in: nodes.model)
+    else { return }
+    let after = nodes.value(slot: slot.index, of: node).references
+    let (known, kept) = (Set(before), Set(after))
+    for other in before.filter({ !kept.contains($0) }) + after.filter({ !known.contains($0) }) {
+      guard let there = nodes.handle(for: other), targets[ChangedProperty(other, inverse.name)] == nil else { continue }
+      let named = nodes.value(slot: inverse.index, of: there).references
+      guard named.contains(object) != kept.contains(other) else { continue }
+      let rest = named.filter { $0 != object }
+      let value: StoredValue =
+        inverse.isToMany
+        ? .toMany(kept.contains(other) ? named + [object] : rest) : kept.contains(other) ? .toOne(object) : .null
+      try nodes.set(value, slot: inverse.index, of: there)
+    }
+  }
+
   private static func set(_ value: PropertyListValue?, _ path: [String], in entries: inout PropertyListDictionary) {
     guard let key = path.first else { return }
     guard path.count > 1 else {
@@ -246,12 +289,21 @@ struct PatchApplication {
             case .toMany(let list): list
             default: []
             }
-          for member in members where deleted.contains(member) {
+          for member in members where deleted.contains(member) && !isOwnEnd(of: member, slot, object) {
             add(object, slot.name, "names \(member), which the patch deletes")
           }
         }
       }
     }
+  }
+
+  /// Whether a deleted object names, in a relationship where neither end follows from the other, what names it: the
+  /// patch then has one of the two ends.
+  private func isOwnEnd(of deleted: ObjectReference, _ slot: Slot, _ object: ObjectReference) -> Bool {
+    guard !replaced.contains(deleted), let inverse = slot.equalInverse(in: nodes.model),
+      let node = nodes.handle(for: deleted)
+    else { return false }
+    return nodes.value(slot: inverse.index, of: node).references.contains(object)
   }
 
   private func concernsObjects(_ change: PatchChange) -> Bool {
