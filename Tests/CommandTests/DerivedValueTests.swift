@@ -57,6 +57,19 @@ import Testing
     #expect(try Command.run("check", "d.xml", in: folder.path).code == 0)
   }
 
+  @Test("a part of a store has derived attributes of what it contains", arguments: ["nullify", "closure"])
+  func subset(_ related: String) throws {
+    let folder = try Self.folder()
+    let made = try Command.run(
+      "convert", "d.xml", "part.xml", "--entity", "Pet", "--related", related, in: folder.path)
+    #expect(made.code == 0, "\(made.errors)")
+    #expect(
+      try Self.values("part.xml", "Pet", "kind,ownerName", folder)
+        == (related == "nullify" ? ["cat,", "dog,"] : ["cat,Grace Hopper", "dog,Ada Lovelace"]))
+    let check = try Command.run("check", "part.xml", in: folder.path)
+    #expect(check.code == 0 && check.errors + check.output == "", "\(check.errors)\(check.output)")
+  }
+
   @Test("a column of a derived attribute is skipped if it has that value, and a problem with its line if not")
   func columns() throws {
     let folder = try Self.folder()

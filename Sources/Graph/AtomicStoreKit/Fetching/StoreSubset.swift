@@ -5,8 +5,8 @@ import StorePredicates
 /// A part of a store: the objects of some entities that fulfil a predicate, and a rule for relationships to other
 /// objects.
 ///
-/// Its objects keep their references and values, derived attributes too: those are computed again when their object is
-/// next saved.
+/// Its objects keep their references and values. Derived attributes that follow from what the subset omits are computed
+/// again; times of the last change stay.
 public struct StoreSubset: StoreSubsetting {
   /// What happens to a relationship from an object of the subset to one that was not selected.
   public typealias RelatedObjects = RelatedObjectsRule
@@ -36,7 +36,9 @@ public struct StoreSubset: StoreSubsetting {
   ///   `.danglingReference` if a relationship leaves the subset and may not, with `.invalidValue` if removing it would
   ///   empty one that is not optional.
   public func nodes(of store: PersistentStore) throws -> (nodes: NodeTable, notes: [StoreSelection.Note]) {
-    try related.restrict(store, to: try chosen(store))
+    var (nodes, notes) = try related.restrict(store, to: try chosen(store))
+    try DerivedAttributes(nodes.model).update(&nodes, since: store.nodes, skipsFailures: true)
+    return (nodes, notes)
   }
 
   /// The selected objects, without related ones.
