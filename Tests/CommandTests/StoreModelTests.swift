@@ -58,6 +58,24 @@ import Testing
     try write(contents("Town"), to: folder("App/Town.xcdatamodel/contents"))
   }
 
+  @Test(
+    "a store that carries its model is a model, also one that is a directory",
+    arguments: ["a.xml", "a.csvstore", "a.arrowstore"])
+  func carried(_ store: String) throws {
+    let folder = try Folder()
+    var converter = StoreConverter(registry: .builtIn)
+    converter.targetType = ["xml": "XML", "csvstore": "CSV", "arrowstore": "Arrow"][(store as NSString).pathExtension]
+    _ = try converter.write(try Self.snapshot(["Animal"]), to: folder(store))
+    try Self.write("id,name\n7,Cat\n", to: folder("Animal.csv"))
+    let made = try Command.run("import", "Animal.csv", "--model", store, "-o", "b.xml", in: folder.path)
+    #expect(made.code == 0, "\(made.errors)")
+    let same = try Command.run("model", "diff", store, "b.xml", in: folder.path)
+    #expect(same.code == 0, "\(same.output)\(same.errors)")
+    let found = try Command.run(
+      "fetch", "b.xml", "--model", store, "--entity", "Animal", "--columns", "name", "--format", "csv", in: folder.path)
+    #expect(found.output == "name\nCat\n", "\(found.errors)")
+  }
+
   @Test("a store of several merged models is read with those that have its version hashes together")
   func merged() throws {
     let folder = try Folder()

@@ -35,7 +35,9 @@ struct ModelChoice {
     }
     guard paths.count == 1 else { return nil }
     let place = try StorePath.inspect(path)
-    if place.kind == .folder, try !place.allNames().contains(where: { $0 == "contents" || $0 == "elements" }) {
+    if place.kind == .folder, Self.modelCarriedIfReadable(at: path) == nil,
+      try !place.allNames().contains(where: { $0 == "contents" || $0 == "elements" })
+    {
       return nil
     }
     return try model()
@@ -57,10 +59,9 @@ struct ModelChoice {
     guard paths.count == 1 else { return try foundModel(forMerged: store, type: type, options: options) }
     if Input.isURL(path) { return try Self.modelCarried(at: path).map { try model(of: $0, at: path) } }
     guard path != "-", let place = try? StorePath.inspect(path) else { return nil }
-    if place.kind != .folder {
-      // A store that carries its model can be used as a model.
-      return try Self.modelCarried(at: path).map { try model(of: $0, at: path) }
-    }
+    // A store that carries its model can be used as a model.
+    guard place.kind == .folder else { return try Self.modelCarried(at: path).map { try model(of: $0, at: path) } }
+    if let own = Self.modelCarriedIfReadable(at: path) { return try model(of: own, at: path) }
     let names = try place.allNames()
     if names.contains("contents") || names.contains("elements") { return nil }
     let hasVersions = try Self.isVersioned(place, names)
