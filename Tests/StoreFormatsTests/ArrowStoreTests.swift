@@ -200,6 +200,35 @@ import Testing
     #expect(error.location.offset != nil)
   }
 
+  /// A table of persons with texts, of which the empty one is null, in the column of their UUIDs.
+  private static func tokens(_ texts: [String]) throws -> [UInt8] {
+    var ends: [Int32] = [0]
+    for text in texts { ends.append((ends.last ?? 0) + Int32(text.utf8.count)) }
+    let present = texts.enumerated().reduce(UInt8(0)) { $1.element.isEmpty ? $0 : $0 | 1 << UInt8($1.offset) }
+    return try ArrowSupport.table([
+      ArrowSupport.integers("id", (1...texts.count).map { Int64($0) }),
+      (
+        ArrowField("token", .text(isLarge: false)),
+        ArrowColumnData(
+          count: texts.count, nullCount: texts.count(where: \.isEmpty),
+          buffers: [.bytes([present]), .bytes(ends.withUnsafeBytes { Array($0) }), .bytes(Array(texts.joined().utf8))])
+      ),
+    ])
+  }
+
+  @Test("UUIDs may be texts, as DuckDB writes them; a text that is not one is refused with its row")
+  func textIdentifiers() throws {
+    let uuid = "E621E1F8-C36C-495A-93FC-0C247A3E6E5F"
+    let nodes = try ArrowSupport.open(person: try Self.tokens([uuid, "", uuid.lowercased()]))
+    let value = try #require(UUID(uuidString: uuid).map { StoredValue.uuid($0) })
+    #expect(Self.values("token", nodes) == [value, .null, value])
+    let error = try #require(throws: PersistentStoreError.self) {
+      try ArrowSupport.open(person: try Self.tokens([uuid, "x"]))
+    }
+    #expect(error.code == .invalidValue && error.message == "row 1: 'x' is not a UUID")
+    #expect(error.location.property == "token")
+  }
+
   // MARK: Refusals
 
   @Test("a value that does not fit its attribute is refused with its row")

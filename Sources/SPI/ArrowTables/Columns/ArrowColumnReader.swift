@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// A column of a file, in all of its batches, as nodes are filled with it.
 struct ArrowColumnReader {
   let field: ArrowField
@@ -57,6 +59,8 @@ struct ArrowColumnReader {
     case .double where field.type == .float(bits: 32):
       return bits { Double($0.values.loadUnaligned(fromByteOffset: $1 * 4, as: Float.self)).bitPattern }
     case .date: return try dates()
+    // Other programs have no type for them and write texts: DuckDB does.
+    case .uuid where isText: return try identifiers()
     default: throw wrongType(Self.wanted(type))
     }
   }
@@ -95,7 +99,7 @@ struct ArrowColumnReader {
     case .float: "float"
     case .double: "double"
     case .date: "timestamp or double"
-    case .uuid: "fixed_size_binary(16)"
+    case .uuid: "fixed_size_binary(16) or utf8"
     default: type.modelName
     }
   }
@@ -277,6 +281,24 @@ struct ArrowColumnReader {
       }
     }
     return texts
+  }
+
+  /// The bytes of UUIDs that are texts, zeros for null.
+  private func identifiers() throws(PersistentStoreError) -> [UInt8] {
+    var cells: [UInt8] = []
+    cells.reserveCapacity(count * 16)
+    for (row, text) in try texts().enumerated() {
+      guard let text else {
+        cells.append(contentsOf: repeatElement(0, count: 16))
+        continue
+      }
+      guard let uuid = UUID(uuidString: text) else {
+        throw PersistentStoreError(
+          .invalidValue, "row \(row): '\(text.prefix(60))' is not a UUID", at: StoreLocation(offset: fileOffset))
+      }
+      withUnsafeBytes(of: uuid.uuid) { cells.append(contentsOf: $0) }
+    }
+    return cells
   }
 
   /// References that are texts with their kind: `integer:5`, `string:abc`.
