@@ -25,9 +25,18 @@ extension SQLiteGraphDatabase {
         return PersistentStoreError(.noSpace, "No space left on device (\(said))")
       }
       return PersistentStoreError(.inputOutput, said)
-    case SQLITE_CANTOPEN: return PersistentStoreError(.cannotCreate, said)
+    case SQLITE_CANTOPEN:
+      return PersistentStoreError(takesNoFiles(beside: handle) ? .permissionDenied : .cannotCreate, said)
     case SQLITE_TOOBIG, SQLITE_NOMEM: return PersistentStoreError(.limitExceeded, said)
     default: return PersistentStoreError(.malformed, said)
     }
+  }
+
+  /// Whether files beside the database, such as its log, may not be made: on a read-only file system, for example.
+  private static func takesNoFiles(beside handle: OpaquePointer?) -> Bool {
+    guard let handle, let name = sqlite3_db_filename(handle, "main") else { return false }
+    let path = String(cString: name)
+    guard let slash = path.lastIndex(of: "/") else { return false }
+    return access(String(path[...slash]), W_OK) != 0 && [EROFS, EACCES, EPERM].contains(errno)
   }
 }

@@ -178,4 +178,19 @@ import Testing
     #expect(result.code == 0 && result.output.hasPrefix("two\n"), "\(result.output) \(result.errors)")
     #expect(!result.output.contains(".atomicstore") && !result.output.contains(".tmp"))
   }
+
+  @Test(
+    "a store on a read-only file system cannot be changed, whatever its type, and can be read",
+    .enabled(if: canMount, "needs root and unshare"), arguments: ["xml", "csvstore", "sqlgraph"])
+  func readOnlyFileSystem(_ name: String) throws {
+    let folder = try Folder()
+    try FileManager.default.createDirectory(atPath: folder("ro"), withIntermediateDirectories: false)
+    #expect(try Command.run("convert", Command.company, folder("a." + name)).code == 0)
+    let result = try Command.shell(
+      #"unshare -m --propagation private sh -c 'mount -t tmpfs tmpfs ro && cp -r a.$1 ro && mount -o remount,ro ro || exit 99; "#
+        + #""$0" metadata set ro/a.$1 note one; code=$?; "$0" inspect ro/a.$1; umount ro; exit $code' "$0" "$1""#,
+      name, in: folder.path)
+    try #require(result.code != 99, "no file system can be mounted here")
+    #expect(result.code == 77 && result.output.contains("objects"), "\(result.output) \(result.errors)")
+  }
 }
