@@ -29,6 +29,25 @@ import Testing
     #expect(try Command.run("diff", "first.xml", "last.xml", in: folder.path).code == 0)
   }
 
+  @Test(
+    "a change whose report cannot be written was saved, and that is said",
+    arguments: [
+      "set base.xml --entity Child --all name:=X", "delete base.xml --entity Child --all",
+      "insert base.xml --entity Child name:=X", "import Child=children.csv --into base.xml --upsert key",
+    ])
+  func unreported(_ command: String) throws {
+    let folder = try Folder()
+    try Self.family(folder)
+    try Data("id,name,parent_id\n1,X,1\n".utf8).write(to: URL(filePath: folder("children.csv")))
+    let before = try Data(contentsOf: URL(filePath: folder("base.xml")))
+    let result = try Command.shell("\"$0\" \(command) --json >/dev/full", in: folder.path)
+    #expect(result.code == 74, "\(result.errors)")
+    #expect(
+      result.errors.contains("the change was saved\n") || result.errors.contains("the store was written\n"),
+      "\(result.errors)")
+    #expect(try Data(contentsOf: URL(filePath: folder("base.xml"))) != before)
+  }
+
   @Test("set asks which objects it changes, as delete does", arguments: ["set", "delete"])
   func choosing(_ command: String) throws {
     let folder = try Folder()

@@ -138,8 +138,9 @@ struct ResultOptions: ParsableArguments {
     if json {
       let all = [("target", JSONValue.string(Input.shown(target)))] + report.jsonFields + fields
       let text = JSONValue.object(all).text
-      if target == "-" { Diagnostics.say(text) } else { try Diagnostics.put(text + "\n") }
-      return
+      if target == "-" { return Diagnostics.say(text) }
+      guard !report.isDryRun else { return try Diagnostics.put(text + "\n") }
+      return try Diagnostics.put(text + "\n", after: "the store was written")
     }
     for loss in report.losses { Diagnostics.say(loss.reportLine) }
     if !report.isVerified { Diagnostics.say("not read back: another process saved to the database at the same time") }

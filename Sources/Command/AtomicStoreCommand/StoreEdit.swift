@@ -108,8 +108,8 @@ struct StoreEdit {
     }
     if let (before, after) = differing { return try showDifferences(before, after, count, verb, entity) }
     if common.json {
-      return try Diagnostics.put(
-        JSONValue.object([("store", .string(Input.shown(store))), ("changed", .integer(count))]).text + "\n")
+      let answer = JSONValue.object([("store", .string(Input.shown(store))), ("changed", .integer(count))])
+      return try Diagnostics.put(answer.text + "\n", after: "the change was saved")
     }
     guard isatty(STDERR_FILENO) == 1 else { return }
     Diagnostics.say("\(verb) \(Diagnostics.count(count, "object")) of \(entity) in \(Input.shown(store))")

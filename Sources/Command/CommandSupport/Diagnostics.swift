@@ -152,6 +152,14 @@ package enum Diagnostics {
   /// Writes data to standard output. If the reader has closed it, the command ends quietly.
   package static func put(_ text: String) throws { try stream { $0.append(shown(text)) } }
 
+  /// Prints what was done to a store. If that fails, standard error has it: the change stays.
+  package static func put(_ text: String, after done: String) throws {
+    do { try put(text) } catch {
+      say(done)
+      throw error
+    }
+  }
+
   /// Writes data piece by piece, with about a mebibyte at a time in memory.
   ///
   /// - Parameter isFiltered: Whether what a terminal would interpret is escaped; if not, `body` must do it.
