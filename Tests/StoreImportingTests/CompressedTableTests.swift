@@ -119,6 +119,11 @@ import Testing
     #expect(try result.nodes.value("Book", 1, "author") == toOne("Author", 1))
     #expect(result.notes.map(\.description).contains("lib.zip: members that are not tables: README.txt (1)"))
     #expect(result.problems.map(\.file) == ["lib.zip/data/books.csv"])
+    let twice = Self.archive([("P.csv", "id\n1\n"), ("x/P.csv", "id\n2\n")])
+    let error = try #require(throws: PersistentStoreError.self) {
+      _ = try StoreImporter().read([ImportSource(bytes: twice, name: "d.zip")])
+    }
+    #expect(error.message.hasSuffix("for parts of one table, unpack the archive and say P=FILE,FILE"), "\(error)")
     let parts = Self.archive([("a.csv", "id,n\n1,x\n"), ("b.csv", "id,n\n2,y\n")])
     let one = try StoreImporter().read([ImportSource(bytes: parts, name: "t.zip", entityName: "T")])
     #expect(one.nodes.count("T") == 2)

@@ -29,6 +29,7 @@ extension ImportSource {
     let records = try ArrowRecords(
       bytes, limit: min(limits.bytes, limits.memory(forInput: bytes.count)), namesObjects: hasModel)
     var result = ImportSource(bytes: records.text, name: name, entityName: entityName)
+    result.archiveName = archiveName
     result.types = records.types
     result.storeUUID = records.storeUUID
     result.isUTF8 = true
@@ -84,7 +85,9 @@ extension ImportSource {
     for member in tables {
       let table = try archive.contents(of: member, maximumCount: rest)
       rest -= table.count
-      result.append(ImportSource(bytes: table, name: "\(name)/\(member.name)", entityName: entityName))
+      var source = ImportSource(bytes: table, name: "\(name)/\(member.name)", entityName: entityName)
+      source.archiveName = name
+      result.append(source)
     }
     return result
   }

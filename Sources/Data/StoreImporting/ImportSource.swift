@@ -18,6 +18,8 @@ public struct ImportSource: Sendable {
   var types: [ScalarString: AttributeType] = [:]
   /// The store that the records' objects are of, if they come with their references.
   var storeUUID: UUID?
+  /// The ZIP archive that it is a member of.
+  var archiveName: String?
   /// Whether the bytes are UTF-8, whatever the conventions say.
   var isUTF8 = false
 

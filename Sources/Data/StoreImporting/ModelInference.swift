@@ -55,10 +55,12 @@ struct ModelInference {
     // Two forms of one table would be taken for two parts of it, unless that is said.
     for parts in tables where parts.count > 1 && parts.contains(where: { sources[$0].entityName == nil }) {
       let (name, files) = (names[parts[0]], parts.map { sources[$0].name })
+      let isPacked = parts.contains { sources[$0].archiveName != nil }
+      let list = isPacked ? "FILE,FILE" : files.joined(separator: ",")
       throw PersistentStoreError(
         .invalidOption,
-        "\(files[0]) and \(files[1]) both have the entity \(name): for parts of one table, say "
-          + "\(name)=\(files.joined(separator: ","))")
+        "\(files[0]) and \(files[1]) both have the entity \(name): for parts of one table, "
+          + (isPacked ? "unpack the archive and " : "") + "say \(name)=\(list)")
     }
     var properties: [[PropertyDescription]] = []
     for entity in tables.indices { properties.append(try attributes(of: entity)) }
