@@ -116,4 +116,17 @@ import Testing
     #expect(found.contains { $0.line == 2 && $0.kind == .record })
     #expect(found.contains { $0.line == 3 && $0.kind == .rule }, "\(found)")
   }
+
+  @Test(
+    "a Boolean of JSON in a property of another type is a problem that shows it",
+    arguments: [AttributeType.integer16, .double, .float, .decimal, .date, .uuid, .binaryData], ["true", "false"])
+  func booleans(_ type: AttributeType, _ word: String) throws {
+    var importer = StoreImporter()
+    importer.model = try ManagedObjectModel(
+      ModelDescription(entities: [EntityDescription(name: "T", properties: [.attribute("a", type)])]))
+    let error = try #require(throws: ImportError.self) {
+      _ = try importer.read([ImportSource(bytes: Array("[{\"id\": 1, \"a\": \(word)}]".utf8), name: "T.json")])
+    }
+    #expect(error.problems.map(\.description).joined().contains("'\(word)' is not "), "\(error)")
+  }
 }

@@ -88,6 +88,10 @@ final class ValueReader {
     _ given: Span<UInt8>, _ kind: ImportField.Kind, _ target: Kind, slot: Int, format: DateFormat? = nil,
     _ nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
+    // Booleans have no bytes.
+    if kind == .yes || kind == .no, [.integer, .double, .float, .decimal, .date, .uuid, .bytes].contains(target) {
+      throw unfit((kind == .yes ? Self.yes : Self.no).span, nodes.typeName(slot: slot))
+    }
     switch target {
     case .ignored, .toOne, .toMany: return
     case .text:
