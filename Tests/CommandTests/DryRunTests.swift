@@ -33,6 +33,22 @@ import Testing
   }
 
   @Test(
+    "a file beside the store that cannot be written",
+    arguments: ["--report", "--reject", "--write-model"], ["nodir/r.csv", "there.csv", "Tag.csv"])
+  func filesBeside(_ option: String, _ place: String) throws {
+    let folder = try Folder()
+    try "id,name\n1,red\n1,blue\n".write(toFile: folder("Tag.csv"), atomically: false, encoding: .utf8)
+    try "x\n".write(toFile: folder("there.csv"), atomically: false, encoding: .utf8)
+    let files = folder.names
+    let words = "import Tag.csv --reject - -o o.xml \(option) \(place)"
+    let real = try Command.shell("\"$0\" \(words)", in: folder.path)
+    #expect(real.code != 0 && !FileManager.default.fileExists(atPath: folder("o.xml")), "\(words): \(real.errors)")
+    let dry = try Command.shell("\"$0\" \(words) --dry-run", in: folder.path)
+    #expect(dry.code == real.code, "\(words): \(dry.errors)")
+    #expect(folder.names == files)
+  }
+
+  @Test(
     "a value that the format cannot keep", .enabled(if: SQLiteProgram.path != nil, "needs the sqlite3 program"),
     arguments: ["set t.sqlite --entity Item --all", "insert t.sqlite --entity Item"])
   func values(_ command: String) throws {

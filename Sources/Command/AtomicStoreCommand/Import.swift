@@ -148,8 +148,8 @@ struct Import: ParsableCommand {
       imported = try importer.read(sources)
     } catch let error as ImportError {
       let files = try pendingFiles(reading: sources)
-      try problems.report(error.problems, to: result.dryRun ? nil : files, force: result.force, told: &told)
-      try files.commit()
+      try problems.report(error.problems, to: files, result, told: &told)
+      if !result.dryRun { try files.commit() }
       throw problems.failure(error, isDryRun: result.dryRun)
     }
     let modelPath = store == nil ? columns.writeModel : nil
@@ -159,15 +159,14 @@ struct Import: ParsableCommand {
       try checkModelFile(modelPath)
     }
     // First what cannot be told again: once the store is written, the records that were left out must not be lost.
-    try problems.report(imported.problems, to: result.dryRun ? nil : files, force: result.force, told: &told)
-    if !result.dryRun { try problems.add(imported.tables + imported.joinTables, to: files, force: result.force) }
-    if let modelPath, !result.dryRun {
-      try add(imported.nodes.model, at: modelPath, to: files.publication)
-    }
+    // A dry run stages the files, too, to fail where they cannot be written.
+    try problems.report(imported.problems, to: files, result, told: &told)
+    try problems.add(imported.tables + imported.joinTables, to: files, force: result.force)
+    if let modelPath { try add(imported.nodes.model, at: modelPath, to: files.publication) }
     let written = try write(imported, sources, store?.1, graph, files.publication)
     // A result without a name, on standard output, was not published with the files.
-    do { try files.commit() } catch {
-      if !result.dryRun { Diagnostics.say("the store was written; not all of the files beside it were") }
+    do { if !result.dryRun { try files.commit() } } catch {
+      Diagnostics.say("the store was written; not all of the files beside it were")
       // Doing all again would not find what was changed.
       throw CommandFailure(error, json: common.json)
     }

@@ -222,14 +222,14 @@ struct ImportProblemOptions: ParsableArguments {
   ///   - force: Whether a file other than a report may be replaced.
   ///   - told: What was printed before, which is not printed again.
   func report(
-    _ problems: [ImportProblem], to files: PendingFiles?, force: Bool, told: inout Set<String>
+    _ problems: [ImportProblem], to files: PendingFiles, _ result: ResultOptions, told: inout Set<String>
   ) throws {
-    guard let reportPath, let files else {
+    if reportPath == nil || result.dryRun {
       for problem in problems where reject != nil && told.insert("\(problem)").inserted {
         Diagnostics.say("\(problem)")
       }
-      return
     }
+    guard let reportPath else { return }
     var text = Self.reportHeader + "\n"
     for problem in problems {
       let cells = [
@@ -238,7 +238,7 @@ struct ImportProblemOptions: ParsableArguments {
       ]
       text += cells.map { $0.map(Self.cell) ?? "" }.joined(separator: ",") + "\n"
     }
-    try files.add(Array(text.utf8), to: reportPath, force: force || Self.isReport(reportPath))
+    try files.add(Array(text.utf8), to: reportPath, force: result.force || Self.isReport(reportPath))
   }
 
   private static let reportHeader = "file,line,column,kind,entity,key,property,value,message"
