@@ -191,7 +191,7 @@ extension ManagedObjectContext {
   ) throws(ManagedObjectError) -> [HistoryToken?] {
     var tokens: [HistoryToken?] = []
     for (cache, _) in versions {
-      guard let connection = cache.store.connection else { continue }
+      guard let connection = cache.connection else { continue }
       cache.noteChangedRows()
       tokens.append(try? connection.use { store throws(PersistentStoreError) in try store.currentHistoryToken() })
     }
