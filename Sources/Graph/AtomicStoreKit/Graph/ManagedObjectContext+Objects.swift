@@ -229,10 +229,14 @@ extension ManagedObjectContext {
       object.flags.remove(.updated)
       updated.remove(object)
     }
-    if !object.flags.contains(.noticed) {
-      object.flags.insert(.noticed)
-      notice.touched.append(object)
-    }
+    noteTouched(object)
+  }
+
+  /// Has the next notification report an object as changed.
+  func noteTouched(_ object: ManagedObject) {
+    guard !object.flags.contains(.noticed) else { return }
+    object.flags.insert(.noticed)
+    notice.touched.append(object)
   }
 
   func noteInserted(_ object: ManagedObject) {
