@@ -20,8 +20,12 @@ extension ManagedObjectContext {
     if mergeChanges { return mergeNewer(into: [object]) }
     // First with its changes, so that the changes that are undone are those to what the store has now.
     if object.flags.contains(.realized) { mergeNewer(into: [object]) }
-    let others = undoRelationships(of: object)
+    let (others, deleted) = undoRelationships(of: object)
     discardValues(of: object)
+    // The deletions were not made here alone, and are not discarded with the object's changes.
+    undoManager?.disableUndoRegistration()
+    for (p, other) in deleted { object.unlink(p, other) }
+    undoManager?.enableUndoRegistration()
     mergeNewer(into: others.filter { !$0.hasChanges })
   }
 
@@ -146,13 +150,19 @@ extension ManagedObjectContext {
 
   /// Undoes an object's changes to relationships at both ends, including those that other objects made to it.
   ///
-  /// - Returns: The objects at the other ends.
-  private func undoRelationships(of object: ManagedObject) -> [ManagedObject] {
-    guard object.edits != nil else { return [] }
+  /// - Parameter some: The relationships; nil for all.
+  /// - Returns: The objects at the other ends; and the deleted objects that a relationship leads to again, although
+  ///   their delete rules have removed them from it.
+  @discardableResult
+  func undoRelationships(
+    of object: ManagedObject, only some: [Int]? = nil
+  ) -> (others: [ManagedObject], deleted: [(p: Int, object: ManagedObject)]) {
+    guard object.edits != nil else { return ([], []) }
     var others = ObjectList()
+    var deleted: [(p: Int, object: ManagedObject)] = []
     undoManager?.disableUndoRegistration()
     defer { undoManager?.enableUndoRegistration() }
-    for p in object.plan.relationships {
+    for p in some ?? object.plan.relationships {
       guard let edits = object.edits, edits[p] != nil else { continue }
       let property = object.plan.properties[p]
       let now = object.ends(p)
@@ -165,8 +175,12 @@ extension ManagedObjectContext {
         other.unlink(property.inverse, object)
         others.append(other)
       }
-      for other in before where !isNow.contains(other) && other !== object && other.isReachable && !other.isDeleted {
+      for other in before where !isNow.contains(other) && other !== object {
         let q = property.inverse
+        if other.isDeleted, other.flags.contains(.propagated), other.plan.properties[q].deleteRule == .nullify {
+          deleted.append((p, other))
+        }
+        guard other.isReachable, !other.isDeleted else { continue }
         others.append(other)
         if other.plan.properties[q].isToMany {
           if !other.toManyContains(q, object) {
@@ -181,7 +195,7 @@ extension ManagedObjectContext {
         }
       }
     }
-    return others.elements
+    return (others.elements, deleted)
   }
 
   /// Applies an object's changes to the current version of its store. False if the store no longer has it.
