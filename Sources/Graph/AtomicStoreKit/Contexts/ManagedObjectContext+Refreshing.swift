@@ -279,8 +279,7 @@ extension ManagedObjectContext {
     }
     for object in taken {
       if object.flags.contains(.permanent) { object.cache?.unregister(object) }
-      if let parentObject = object.extras?.parentObject { byParent[ObjectIdentifier(parentObject)] = nil }
-      object.abandon(.neverSaved)
+      dismiss(object, .neverSaved)
     }
     refusedAssignments = []
     notice.refreshed += changed + back

@@ -43,8 +43,9 @@ extension ManagedObjectContext {
     }
     post(.willSave(pendingChanges()))
     try prepare()
-    guard parent == nil else { return try saveToParent() }
-    do throws(ManagedObjectError) { try withoutQueryGeneration(saveToStores) } catch {
+    do throws(ManagedObjectError) {
+      if parent == nil { try withoutQueryGeneration(saveToStores) } else { try saveToParent() }
+    } catch {
       if let restorePoint = saveSession?.restorePoint { restore(restorePoint) }
       throw error
     }
@@ -101,11 +102,7 @@ extension ManagedObjectContext {
     do {
       if object.flags.contains(.deleted) {
         // An object that the store no longer has is removed, even if a rule forbids its deletion here.
-        if let reference = object.reference, let version = object.cache?.currentVersion(),
-          version.handle(for: reference, root: object.plan.root) == nil
-        {
-          return
-        }
+        if isMissing(object) { return }
         try object.validateForDelete()
       } else if object.flags.contains(.inserted) {
         guard !object.entity.isAbstract else {

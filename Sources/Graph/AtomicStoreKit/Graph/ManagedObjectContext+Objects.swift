@@ -158,6 +158,12 @@ extension ManagedObjectContext {
     return object
   }
 
+  /// Has an object leave the context, which forgets it.
+  func dismiss(_ object: ManagedObject, _ reason: ManagedObjectError.UnavailableReason) {
+    if let parentObject = object.extras?.parentObject { byParent[ObjectIdentifier(parentObject)] = nil }
+    object.abandon(reason)
+  }
+
   /// Fetches a fault's values from the parent's object, unsaved changes included.
   func fireFromParent(_ object: ManagedObject, _ parentObject: ManagedObject) throws(ManagedObjectError) {
     do throws(ManagedObjectError) { try parentObject.realize() } catch {
