@@ -95,7 +95,7 @@ struct OrderGraph {
     graph.order["name"] = "ABC"
     try graph.context.save()
     #expect(Array(seen.prefix(3)) == ["one", "abc", "saved"])
-    // A derived value that stays is no change.
+    // A derived value that stays is not reported.
     seen = []
     graph.order["name"] = "abc"
     try graph.context.save()

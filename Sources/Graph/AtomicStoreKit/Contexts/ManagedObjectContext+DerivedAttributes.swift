@@ -75,7 +75,7 @@ extension ManagedObjectContext {
         object.applyStoredValue(p, fitting)
         isChanged = true
       }
-      // What observers were told of its other changes was too early for it.
+      // The notice of its other changes came too early for it.
       noteTouched(object)
     }
     return isChanged

@@ -143,7 +143,8 @@ extension ManagedObjectContext {
     }
     let isInserted = object.flags.contains(.inserted)
     return MergeConflict(
-      objectID: object.objectID, objectSnapshot: object.flags.contains(.deleted) ? [:] : storedValues(of: object, slots),
+      objectID: object.objectID,
+      objectSnapshot: object.flags.contains(.deleted) ? [:] : storedValues(of: object, slots),
       cachedSnapshot: isInserted ? [:] : object.base.map { values($0, object.node) } ?? [:],
       persistedSnapshot: isInserted ? nil : node(of: object, in: version).map { values(version, $0) },
       keysChangedInStore: changed.map(\.name), keysChangedHere: keysChangedHere(of: object),

@@ -94,10 +94,10 @@ extension ManagedObjectContext {
       "after \(maximumSavePasses) passes, hooks are still changing objects that were deleted in the parent context")
   }
 
-  /// Takes back a deletion of this context that it has not saved, because a child context keeps the object: the child
+  /// Undoes a deletion of this context that it has not saved, because a child context keeps the object: the child
   /// passes all of its values.
   ///
-  /// - Returns: False if there is nothing to take back.
+  /// - Returns: False if the object is not waiting for its deletion.
   private func restoreDeleted(_ object: ManagedObject) -> Bool {
     guard object.context === self, object.flags.contains(.deleted), !object.flags.contains(.inserted),
       object.isReachable
