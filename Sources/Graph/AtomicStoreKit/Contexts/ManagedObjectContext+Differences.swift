@@ -48,6 +48,21 @@ extension ManagedObjectContext {
     }
   }
 
+  /// The members that the parent had when this context read a to-many.
+  func overlayMembers(of object: ManagedObject, _ p: Int) -> ObjectList {
+    switch object.overlay?[p] {
+    case .changes(let under)?: under.added
+    case .ordered(let under)?: ObjectList(under.elements)
+    default: ObjectList()
+    }
+  }
+
+  /// The objects at the other end of a relationship when this context read it from the parent.
+  func overlayEnds(of object: ManagedObject, _ p: Int) -> ObjectList {
+    if case .object(let other?)? = object.overlay?[p] { return ObjectList([other]) }
+    return overlayMembers(of: object, p)
+  }
+
   /// The destinations that a changed to-many has lost since the version that its object reads.
   func removedEnds(of object: ManagedObject, _ p: Int) -> [ManagedObject] {
     switch object.edits?[p] {

@@ -3,34 +3,9 @@ import FoundationEssentials
 
 /// Child contexts: each object represents an object of the parent, and a save changes the parent.
 extension ManagedObjectContext {
-  /// Reads the parent's values again and reapplies this object's changes to them.
-  func refreshFromParent(_ object: ManagedObject, _ parentObject: ManagedObject) {
-    guard parentObject.isReachable else { return }
-    // Changes to sets are kept as added and removed objects, not as whole sets; lists are merged.
-    var lists: [(p: Int, list: OrderedObjectList, before: [ManagedObject])] = []
-    var kept: [(p: Int, added: [ManagedObject], removed: [ManagedObject])] = []
-    for p in object.plan.relationships {
-      if case .ordered(let list)? = object.edits?[p] { lists.append((p, list, overlayMembers(of: object, p).elements)) }
-      guard let edits = object.edits, case .changes(let changes)? = edits[p] else { continue }
-      let before = overlayMembers(of: object, p)
-      kept.append((p, changes.added.filter { !before.contains($0) }, before.filter { !changes.added.contains($0) }))
-    }
-    takeValues(object, parentObject)
-    for (p, list, before) in lists {
-      object.putOrdered(p, list.merged(over: overlayMembers(of: object, p).elements, from: before))
-    }
-    for (p, added, removed) in kept {
-      object.setEdit(p, nil)
-      for other in removed { object.applyRemove(p, other) }
-      for other in added where !object.toManyContains(p, other) { object.applyAdd(p, other, at: nil) }
-    }
-  }
-
   /// Passes all changes to the parent, where they are pending changes like any other until it saves.
   func saveToParent() throws(ManagedObjectError) {
     guard let parent else { return }
-    // Pass nothing on before it is certain that everything can be passed on.
-    try settleWithParent()
     var changes = pendingChanges()
     changes.deletedIDs = changes.deleted.map(\.objectID)
     // What a fault reads moves on with its store, and a change by others would not be noticed as a conflict.
@@ -83,17 +58,6 @@ extension ManagedObjectContext {
     processPendingChanges()
   }
 
-  /// Resolves the conflicts with what the parent has deleted, and prepares what that changed.
-  private func settleWithParent() throws(ManagedObjectError) {
-    for _ in 0..<max(1, maximumSavePasses) {
-      guard try resolveConflicts([]).hasChanged else { return }
-      try prepare()
-    }
-    throw ManagedObjectError(
-      .endlessChanges,
-      "after \(maximumSavePasses) passes, hooks are still changing objects that were deleted in the parent context")
-  }
-
   /// Undoes a deletion of this context that it has not saved, because a child context keeps the object: the child
   /// passes all of its values.
   ///
@@ -143,21 +107,6 @@ extension ManagedObjectContext {
     let merged = ObjectList(order.members)
     let members = order.members.filter(ObjectList(present).contains) + present.filter { !merged.contains($0) }
     do throws(ManagedObjectError) { try order.target.setToMany(order.p, members) } catch { parent.record(error) }
-  }
-
-  /// The members that the parent had when this context read a to-many.
-  private func overlayMembers(of object: ManagedObject, _ p: Int) -> ObjectList {
-    switch object.overlay?[p] {
-    case .changes(let under)?: under.added
-    case .ordered(let under)?: ObjectList(under.elements)
-    default: ObjectList()
-    }
-  }
-
-  /// The objects at the other end of a relationship when this context read it from the parent.
-  func overlayEnds(of object: ManagedObject, _ p: Int) -> ObjectList {
-    if case .object(let other?)? = object.overlay?[p] { return ObjectList([other]) }
-    return overlayMembers(of: object, p)
   }
 
   private func handOver(_ object: ManagedObject, to parent: ManagedObjectContext) {

@@ -220,6 +220,29 @@ extension ManagedObjectContext {
     return true
   }
 
+  /// Reads the parent's values again and reapplies this object's changes to them.
+  private func refreshFromParent(_ object: ManagedObject, _ parentObject: ManagedObject) {
+    guard parentObject.isReachable else { return }
+    // Changes to sets are kept as added and removed objects, not as whole sets; lists are merged.
+    var lists: [(p: Int, list: OrderedObjectList, before: [ManagedObject])] = []
+    var kept: [(p: Int, added: [ManagedObject], removed: [ManagedObject])] = []
+    for p in object.plan.relationships {
+      if case .ordered(let list)? = object.edits?[p] { lists.append((p, list, overlayMembers(of: object, p).elements)) }
+      guard let edits = object.edits, case .changes(let changes)? = edits[p] else { continue }
+      let before = overlayMembers(of: object, p)
+      kept.append((p, changes.added.filter { !before.contains($0) }, before.filter { !changes.added.contains($0) }))
+    }
+    takeValues(object, parentObject)
+    for (p, list, before) in lists {
+      object.putOrdered(p, list.merged(over: overlayMembers(of: object, p).elements, from: before))
+    }
+    for (p, added, removed) in kept {
+      object.setEdit(p, nil)
+      for other in removed { object.applyRemove(p, other) }
+      for other in added where !object.toManyContains(p, other) { object.applyAdd(p, other, at: nil) }
+    }
+  }
+
   /// Discards what transformers created from the older version's bytes. Values that were set here are kept.
   private func forgetTransformed(of object: ManagedObject) {
     guard let extras = object.extras, !extras.transformed.isEmpty else { return }

@@ -44,7 +44,10 @@ extension ManagedObjectContext {
     post(.willSave(pendingChanges()))
     try prepare()
     do throws(ManagedObjectError) {
-      if parent == nil { try withoutQueryGeneration(saveToStores) } else { try saveToParent() }
+      if parent == nil { return try withoutQueryGeneration(saveToStores) }
+      // Pass nothing on before it is certain that everything can be passed on.
+      try settleWithParent()
+      try saveToParent()
     } catch {
       if let restorePoint = saveSession?.restorePoint { restore(restorePoint) }
       throw error
@@ -306,6 +309,17 @@ extension ManagedObjectContext {
     throw ManagedObjectError(
       .endlessChanges,
       "after \(maximumSavePasses) passes, hooks are still changing objects that were also changed in their stores")
+  }
+
+  /// Resolves the conflicts with what the parent has deleted, and prepares what that changed.
+  private func settleWithParent() throws(ManagedObjectError) {
+    for _ in 0..<max(1, maximumSavePasses) {
+      guard try resolveConflicts([]).hasChanged else { return }
+      try prepare()
+    }
+    throw ManagedObjectError(
+      .endlessChanges,
+      "after \(maximumSavePasses) passes, hooks are still changing objects that were deleted in the parent context")
   }
 
   /// The stores that the save affects.
