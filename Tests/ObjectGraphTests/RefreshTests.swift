@@ -173,3 +173,28 @@ import Testing
     }
   }
 }
+
+extension RefreshTests {
+  @Test(
+    "a refreshed object does not lead to what is deleted in its context, until the deletion is discarded",
+    arguments: OrderGraph.places)
+  func deletedDestination(_ type: String, _ inChild: Bool) throws {
+    let graph = try OrderGraph(type, inChild: inChild)
+    let context = graph.context
+    let history = UndoHistory()
+    context.undoManager = history
+    context.delete(graph.line)
+    context.processPendingChanges()
+    context.refresh(graph.order, mergeChanges: false)
+    #expect(try graph.order.objects(forRelationshipNamed: "lines").isEmpty)
+    let empty = FetchRequest<ManagedObject>(
+      entityName: "Order", predicate: try FetchPredicate(format: "lines.@count == 0"))
+    #expect(try context.fetch(empty) == [graph.order])
+    history.undo()
+    #expect(try graph.order.objects(forRelationshipNamed: "lines") == [graph.line])
+    #expect(!context.hasChanges)
+    history.redo()
+    try context.save()
+    #expect(try graph.order.objects(forRelationshipNamed: "lines").isEmpty)
+  }
+}

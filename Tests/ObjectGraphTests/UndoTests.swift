@@ -335,3 +335,44 @@ import Testing
     #expect(inverseProblems(in: try stack.reopened().store.nodes) == [])
   }
 }
+
+extension UndoTests {
+  @Test(
+    "undo of a deletion that another context made as well, and that was merged, restores a new object with its edges",
+    arguments: OrderGraph.places, [true, false])
+  func mergedDeletion(_ place: (type: String, inChild: Bool), _ ofOwner: Bool) throws {
+    let graph = try OrderGraph(place.type, inChild: place.inChild)
+    let context = graph.context
+    let history = UndoHistory()
+    context.undoManager = history
+    let object = ofOwner ? graph.order : graph.line
+    let request = FetchRequest<ManagedObject>(entityName: ofOwner ? "Order" : "Line")
+    let controller = FetchedResultsController(fetchRequest: request, managedObjectContext: context)
+    try controller.performFetch()
+    context.delete(object)
+    context.processPendingChanges()
+    let other = place.inChild ? graph.stack.context : ManagedObjectContext(graph.stack.coordinator)
+    var saved: ObjectIDChanges?
+    let observation = other.observe { event in if case .didSave(let changes) = event { saved = changes.ids } }
+    other.delete(try other.existingObject(with: object.objectID))
+    try other.save()
+    context.mergeChanges(fromDidSave: try #require(saved))
+    #expect(controller.fetchedObjects == [])
+
+    history.undo()
+    #expect(object.isInserted)
+    #expect(try context.fetch(request) == [object] && controller.fetchedObjects == [object])
+    #expect(try graph.order.objects(forRelationshipNamed: "lines") == [graph.line])
+    #expect(graph.line["order"] as? ManagedObject == graph.order)
+    history.redo()
+    #expect(controller.fetchedObjects == [])
+    history.undo()
+    graph.line["price"] = 5
+    try context.save()
+    if place.inChild { try graph.stack.context.save() }
+    #expect(try graph.stack.reread("Line").map { $0["price"] as? Int } == [5])
+    #expect(try graph.stack.reread("Order").count == 1)
+    #expect(try context.fetch(request) == [object] && controller.fetchedObjects == [object])
+    observation.cancel()
+  }
+}

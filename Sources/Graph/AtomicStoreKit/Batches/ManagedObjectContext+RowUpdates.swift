@@ -57,7 +57,7 @@ extension ManagedObjectContext {
     if cache.isIncremental, let changed = try updateInStore(update, cache) { return changed }
     // What an incremental store has now is what the changes are based on.
     var start: Int64?
-    if let connection = cache.store.connection {
+    if let connection = cache.connection {
       guard let last = try? connection.lastTransaction else { return nil }
       start = last
     }

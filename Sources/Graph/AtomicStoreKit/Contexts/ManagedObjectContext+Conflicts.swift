@@ -1,7 +1,8 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// Conflicts: objects that were changed both in the context and in the store.
+/// Conflicts: objects that were changed both in the context and in the store. In a child context, objects that were
+/// changed in it and deleted in its parent; other changes of a child take the place of its parent's.
 extension ManagedObjectContext {
   // MARK: Finding
 
@@ -11,6 +12,7 @@ extension ManagedObjectContext {
   /// store no longer holds. To-many relationships are merged; only for an object deleted here do they count as well,
   /// because its delete rules have yet to be applied to the objects that the store added to them.
   func conflict(of object: ManagedObject, in version: NodeVersion?) -> MergeConflict? {
+    if parent != nil { return conflictWithParent(of: object) }
     guard let cache = object.cache, cache.isMixed, let version = version ?? cache.currentVersion() else { return nil }
     let nowhere = object.flags.contains(.deleted) ? [] : relationshipsLeadingNowhere(object, version)
     let changed = changedSlots(of: object, in: version) ?? []
@@ -22,24 +24,45 @@ extension ManagedObjectContext {
     return snapshot(of: object, in: version, changed, nowhere: nowhere)
   }
 
-  /// Whether another object of the context is one that its store no longer holds.
-  private func isGone(_ object: ManagedObject, _ version: NodeVersion) -> Bool {
-    object.context === self && object.flags.isDisjoint(with: [.inserted, .deleted])
-      && node(of: object, in: version) == nil
+  private func conflictWithParent(of object: ManagedObject) -> MergeConflict? {
+    if object.flags.contains(.deleted) { return nil }
+    let nowhere = relationshipsLeadingNowhere(object, nil)
+    let isGone = isMissing(object)
+    guard isGone || !nowhere.isEmpty else { return nil }
+    return snapshot(of: object, overParent: isGone ? nil : object.extras?.parentObject, nowhere: nowhere)
   }
 
+  /// Whether the store, or the parent context, no longer has an object that was read from it.
+  func isMissing(_ object: ManagedObject, in version: NodeVersion? = nil) -> Bool {
+    guard object.context === self, !object.flags.contains(.inserted) else { return false }
+    if let parent {
+      guard let above = object.extras?.parentObject else { return false }
+      return above.flags.contains(.deleted) || above.context !== parent || !above.isReachable
+    }
+    return (version ?? object.cache?.currentVersion()).map { node(of: object, in: $0) == nil } ?? false
+  }
+
+  /// Whether another object of the context is one that its store, or the parent context, no longer holds.
+  private func isGone(_ object: ManagedObject, _ version: NodeVersion?) -> Bool {
+    !object.flags.contains(.deleted) && isMissing(object, in: version)
+  }
+
+  /// Whether a save would write a relationship: to its parent, a child context passes transient ones as well.
+  private func isSaved(_ property: PropertyPlan) -> Bool { property.slot >= 0 || parent != nil }
+
   /// The relationships that were changed here and lead to objects that the store no longer holds.
-  private func relationshipsLeadingNowhere(_ object: ManagedObject, _ version: NodeVersion) -> [Int] {
-    guard let edits = object.edits, let cache = object.cache else { return [] }
+  private func relationshipsLeadingNowhere(_ object: ManagedObject, _ version: NodeVersion?) -> [Int] {
+    guard let edits = object.edits else { return [] }
     return object.plan.relationships.filter { p in
-      guard edits[p] != nil, object.plan.properties[p].slot >= 0 else { return false }
-      return addedEnds(of: object, p).contains { $0.cache === cache && isGone($0, version) }
+      guard edits[p] != nil, isSaved(object.plan.properties[p]) else { return false }
+      return addedEnds(of: object, p).contains { other in
+        (parent != nil || other.cache === object.cache) && isGone(other, version)
+      }
     }
   }
 
   /// Returns the conflicts that a save would meet now, judged by what is in memory: see ``mergePolicy``.
   public func conflicts() -> [MergeConflict] {
-    guard parent == nil else { return [] }
     for cache in caches { _ = cache.currentVersion() }
     return (inserted.elements + updated.elements + deleted.elements).compactMap { conflict(of: $0, in: nil) }
   }
@@ -53,7 +76,7 @@ extension ManagedObjectContext {
     -> DecidedEnds
   {
     var decided = DecidedEnds()
-    guard parent == nil, caches.contains(where: \.isMixed) else { return decided }
+    guard parent != nil || caches.contains(where: \.isMixed) else { return decided }
     func version(of object: ManagedObject) -> NodeVersion? { storeVersion(of: object, versions) }
     undoDerivedChanges(to: versions)
     noteStaleEnds(versions)
@@ -74,7 +97,7 @@ extension ManagedObjectContext {
     if decided.hasChanged { keepRestorePoint() }
     undoManager?.disableUndoRegistration()
     defer { undoManager?.enableUndoRegistration() }
-    for object in agreeing where !object.flags.contains(.inserted) {
+    for object in agreeing where parent == nil && !object.flags.contains(.inserted) {
       if object.flags.contains(.deleted), !object.flags.contains(.realized) {
         // Its values were released after its deletion: the delete rules apply to its current destinations.
         object.flags.remove([.propagated, .prepared])
@@ -96,13 +119,10 @@ extension ManagedObjectContext {
     // Restore these first, so that relationships to them have a destination.
     var back: [(object: ManagedObject, changed: Set<Int>)] = []
     for item in found where item.isComingBack { back.append((item.object, comeBack(item.object))) }
-    for (object, changed) in back {
-      if let version = version(of: object) { acceptStored(object, changed, version) }
-    }
+    for (object, changed) in back { acceptStored(object, changed, version(of: object)) }
     for item in found
     where item.object.context === self && !back.contains(where: { $0.object === item.object }) {
-      guard let version = version(of: item.object) else { continue }
-      resolve(item, version, &decided)
+      resolve(item, version(of: item.object), &decided)
     }
     try finishResolving(found)
     propagateDeletes()
@@ -114,9 +134,11 @@ extension ManagedObjectContext {
     let names = found.prefix(3).map { "\($0.object.plan.name)/\($0.object.reference.map(\.description) ?? "new")" }
     return ManagedObjectError(
       .managedObjectMerge,
-      "\(found.count == 1 ? "an object was" : "\(found.count) objects were") changed both here and in the store: "
+      "\(found.count == 1 ? "an object was" : "\(found.count) objects were") changed both here and in the "
+        + "\(parent == nil ? "store" : "parent context"): "
         + names.joined(separator: ", ") + (found.count > 3 ? "…" : ""),
-      objectID: found[0].conflict.objectID, entityName: found[0].object.plan.name, conflicts: found.map(\.conflict))
+      objectID: found[0].conflict.objectID, entityName: found[0].object.plan.name,
+      key: found[0].conflict.keysLeadingNowhere.first, conflicts: found.map(\.conflict))
   }
 
   /// Marks to-one relationships as changed that a change at the other end implies, but that did not follow it because
@@ -152,21 +174,22 @@ extension ManagedObjectContext {
   /// Turns an object that was removed from the store into a new one, with its values here and its previous reference.
   ///
   /// - Returns: The properties that were changed here.
-  private func comeBack(_ object: ManagedObject) -> Set<Int> {
+  @discardableResult
+  func comeBack(_ object: ManagedObject) -> Set<Int> {
     let changed = Set(object.edits.map { edits in edits.indices.filter { edits[$0] != nil } } ?? [])
     object.detachFromBase()
     updated.remove(object)
     // As a new object it is validated as a whole: what it led to may not come back with it.
     object.flags.remove([.updated, .prepared])
-    object.flags.insert([.inserted, .permanent])
+    object.flags.insert(object.reference == nil ? .inserted : [.inserted, .permanent])
     inserted.append(object)
     return changed
   }
 
   /// Removes from a restored object the destinations that it had when it was read and that have been moved or removed
   /// since.
-  private func acceptStored(_ object: ManagedObject, _ changed: Set<Int>, _ version: NodeVersion) {
-    for p in object.plan.relationships where object.plan.properties[p].slot >= 0 {
+  private func acceptStored(_ object: ManagedObject, _ changed: Set<Int>, _ version: NodeVersion?) {
+    for p in object.plan.relationships where isSaved(object.plan.properties[p]) {
       let q = object.plan.properties[p].inverse
       for other in object.ends(p) where other !== object {
         var isTaken = isGone(other, version) || other.context !== self || other.flags.contains(.deleted)
@@ -174,7 +197,9 @@ extension ManagedObjectContext {
         {
           if case .object(let partner)? = other.edits?[q] {
             isTaken = partner !== object
-          } else if let node = node(of: other, in: version), other.plan.properties[q].slot >= 0 {
+          } else if parent != nil {
+            isTaken = other.extras?.parentObject?.toOneObject(q) != nil
+          } else if let version, let node = node(of: other, in: version), other.plan.properties[q].slot >= 0 {
             isTaken = version.toOne(slot: other.plan.properties[q].slot, of: node) != nil
           }
         }
@@ -184,9 +209,10 @@ extension ManagedObjectContext {
     }
   }
 
-  private func resolve(_ item: DecidedConflict, _ version: NodeVersion, _ decided: inout DecidedEnds) {
+  private func resolve(_ item: DecidedConflict, _ version: NodeVersion?, _ decided: inout DecidedEnds) {
     let (object, conflict, policy) = (item.object, item.conflict, item.policy)
     if object.flags.contains(.deleted) {
+      guard let version else { return }
       if item.isHereWinning || isCutOffAlone(object, conflict, version) {
         return deleteAgain(object, conflict, version)
       }
@@ -201,10 +227,12 @@ extension ManagedObjectContext {
     if conflict.persistedSnapshot == nil, !object.flags.contains(.inserted) {
       updated.remove(object)
       notice.invalidated.append(object)
-      object.abandon(.notInStore)
+      dismiss(object, .notInStore)
       return
     }
     if policy == .rollback, !object.flags.contains(.inserted) {
+      // The ends of a store's objects are reconciled afterwards.
+      if parent != nil { undoRelationships(of: object) }
       turnIntoFault(object)
       decided.objects.insert(ObjectIdentifier(object))
       notice.refreshed.append(object)
@@ -217,6 +245,7 @@ extension ManagedObjectContext {
     switch policy {
     case .mergeByPropertyStoreTrump:
       for p in contested + nowhere.filter({ !object.plan.properties[$0].isToMany }) {
+        if parent != nil { undoRelationships(of: object, only: [p]) }
         object.setEdit(p, nil)
         if object.plan.properties[p].isRelationship { decided.ends.insert(RelationshipEnd(object, p)) }
       }
@@ -227,9 +256,9 @@ extension ManagedObjectContext {
       }
     case .error, .rollback, .mergeByPropertyObjectTrump: break
     }
-    rebase(object, to: version)
+    if let version, parent == nil { rebase(object, to: version) }
     for (p, value) in kept { object.setEdit(p, value) }
-    for p in object.plan.relationships where object.edits?[p] != nil && object.plan.properties[p].slot >= 0 {
+    for p in object.plan.relationships where object.edits?[p] != nil && isSaved(object.plan.properties[p]) {
       for other in addedEnds(of: object, p) where other.context !== self || isGone(other, version) {
         if object.plan.properties[p].isToMany { object.applyRemove(p, other) } else { object.applyToOne(p, nil) }
       }

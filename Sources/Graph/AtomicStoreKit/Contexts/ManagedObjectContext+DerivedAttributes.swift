@@ -67,13 +67,16 @@ extension ManagedObjectContext {
       guard case .value(let stored) = value, let fitting = type.fitting(stored) else {
         throw failure("has a result that \(type.modelName) cannot hold", nil)
       }
+      if object.storedValue(p).isIdentical(to: fitting) { continue }
       if property.slot < 0 {
         object.setOverlay(p, .stored(fitting))
-      } else if !object.storedValue(p).isIdentical(to: fitting) {
+      } else {
         // It follows from other changes, which undo reverts: it is not a change by itself.
         object.applyStoredValue(p, fitting)
         isChanged = true
       }
+      // The notice of its other changes came too early for it.
+      noteTouched(object)
     }
     return isChanged
   }

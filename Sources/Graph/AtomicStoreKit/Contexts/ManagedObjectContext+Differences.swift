@@ -34,15 +34,33 @@ extension ManagedObjectContext {
 
   /// The destinations that a changed relationship has, and did not have in the version that the object reads.
   func addedEnds(of object: ManagedObject, _ p: Int) -> [ManagedObject] {
+    // The lists of a child context are whole ones.
+    let before = object.isOverParent ? overlayEnds(of: object, p) : ObjectList()
     switch object.edits?[p] {
     case .object(let other?): return [other]
-    case .changes(let changes): return changes.added.elements
+    case .changes(let changes): return changes.added.filter { !before.contains($0) }
+    case .ordered(let list) where object.isOverParent: return list.elements.filter { !before.contains($0) }
     case .ordered(let list):
       guard let base = object.base, !object.flags.contains(.inserted) else { return list.elements }
       let held = base.withToMany(slot: object.plan.properties[p].slot, of: object.node) { Set($0) }
       return list.elements.filter { other in !(object.baseBits(of: other).map { held.contains($0) } ?? false) }
     default: return []
     }
+  }
+
+  /// The members that the parent had when this context read a to-many.
+  func overlayMembers(of object: ManagedObject, _ p: Int) -> ObjectList {
+    switch object.overlay?[p] {
+    case .changes(let under)?: under.added
+    case .ordered(let under)?: ObjectList(under.elements)
+    default: ObjectList()
+    }
+  }
+
+  /// The objects at the other end of a relationship when this context read it from the parent.
+  func overlayEnds(of object: ManagedObject, _ p: Int) -> ObjectList {
+    if case .object(let other?)? = object.overlay?[p] { return ObjectList([other]) }
+    return overlayMembers(of: object, p)
   }
 
   /// The destinations that a changed to-many has lost since the version that its object reads.
@@ -138,26 +156,48 @@ extension ManagedObjectContext {
       for slot in slots { values[slot.name] = version.value(slot: slot.index, of: node) }
       return values
     }
-    let here = object.edits.map { edits in
-      edits.indices.filter {
-        edits[$0] != nil && object.plan.properties[$0].slot >= 0 && !object.plan.derived.contains($0)
-      }.map {
-        object.plan.properties[$0].name
-      }
-    }
-    var current: [String: StoredValue] = [:]
-    if !object.flags.contains(.deleted) {
-      let known = Set(slots.map(\.index))
-      let full = object.fullSnapshot { known.contains($0) }
-      for slot in slots { current[slot.name] = full.values[slot.index] ?? .null }
-    }
     let isInserted = object.flags.contains(.inserted)
     return MergeConflict(
-      objectID: object.objectID, objectSnapshot: current,
+      objectID: object.objectID,
+      objectSnapshot: object.flags.contains(.deleted) ? [:] : storedValues(of: object, slots),
       cachedSnapshot: isInserted ? [:] : object.base.map { values($0, object.node) } ?? [:],
       persistedSnapshot: isInserted ? nil : node(of: object, in: version).map { values(version, $0) },
-      keysChangedInStore: changed.map(\.name), keysChangedHere: here ?? [],
+      keysChangedInStore: changed.map(\.name), keysChangedHere: keysChangedHere(of: object),
       isDeletedHere: object.flags.contains(.deleted),
       keysLeadingNowhere: nowhere.map { object.plan.properties[$0].name })
+  }
+
+  /// The conflict of an object of a child context.
+  ///
+  /// - Parameter above: The object of the parent; nil if the parent no longer has it.
+  func snapshot(of object: ManagedObject, overParent above: ManagedObject?, nowhere: [Int]) -> MergeConflict {
+    let slots = object.plan.entity.slots
+    let here = storedValues(of: object, slots)
+    // What the changes are based on is what the object reads without them.
+    let edits = object.edits
+    object.edits = nil
+    let before = edits == nil || object.flags.contains(.inserted) ? [:] : storedValues(of: object, slots)
+    object.edits = edits
+    let isGone = above == nil && !object.flags.contains(.inserted)
+    return MergeConflict(
+      objectID: object.objectID, objectSnapshot: here, cachedSnapshot: before,
+      persistedSnapshot: above.map { storedValues(of: $0, slots) },
+      keysChangedInStore: isGone ? slots.map(\.name) : [], keysChangedHere: keysChangedHere(of: object),
+      isDeletedHere: false, keysLeadingNowhere: nowhere.map { object.plan.properties[$0].name })
+  }
+
+  private func storedValues(of object: ManagedObject, _ slots: [Slot]) -> [String: StoredValue] {
+    let known = Set(slots.map(\.index))
+    let full = object.fullSnapshot { known.contains($0) }
+    var values: [String: StoredValue] = [:]
+    for slot in slots { values[slot.name] = full.values[slot.index] ?? .null }
+    return values
+  }
+
+  private func keysChangedHere(of object: ManagedObject) -> [String] {
+    guard let edits = object.edits else { return [] }
+    return edits.indices.filter {
+      edits[$0] != nil && object.plan.properties[$0].slot >= 0 && !object.plan.derived.contains($0)
+    }.map { object.plan.properties[$0].name }
   }
 }

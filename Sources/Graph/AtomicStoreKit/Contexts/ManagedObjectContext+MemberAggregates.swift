@@ -14,8 +14,9 @@ extension ManagedObjectContext {
   func storeAggregates(of p: Int, _ owner: ManagedObject) -> [MemberAggregate] {
     guard parent == nil, !owner.flags.contains(.inserted), owner.reference != nil, let cache = owner.cache,
       cache.isIncremental, let plan = cache.plan.derivations.plans[owner.plan.index][p], !plan.aggregates.isEmpty,
-      cache.store.connection?.computes(
-        entity: owner.plan.index, property: p, { plan.aggregates.map { grouping($0, of: owner, cache) } }) ?? false
+      let connection = cache.connection,
+      connection.computes(
+        entity: owner.plan.index, property: p, { plan.aggregates.map { grouping($0, of: owner, cache) } })
     else { return [] }
     return plan.aggregates
   }
@@ -88,7 +89,7 @@ extension ManagedObjectContext {
   private func stored(
     _ aggregate: MemberAggregate, _ owner: ManagedObject, without changed: [ManagedObjectID], _ session: SavedAggregates
   ) throws(ManagedObjectError) -> Int128 {
-    guard let cache = owner.cache, let connection = cache.store.connection else { return 0 }
+    guard let cache = owner.cache, let connection = cache.connection else { return 0 }
     let known = try knownValue(of: aggregate, owner, connection, session)
     let all = known == nil ? grouping(aggregate, of: owner, cache) : nil
     let location = StoreLocation(
@@ -136,8 +137,8 @@ extension ManagedObjectContext {
       }
       session.states[place] = .some(state)
     }
-    guard let state, let key = knownKey(of: aggregate.expression, owner),
-      let version = owner.base?.rowVersion(of: owner.node)
+    guard let state, let key = knownKey(of: aggregate.expression, owner), let base = owner.base,
+      let version = base.rowVersion(of: owner.node), owner.cache?.isOfPresentStore(base) ?? false
     else { return nil }
     let value = connection.aggregates.withLock { $0.state == state ? $0.value(of: key, version: version) : nil }
     if value != nil { session.used.insert(place) }
@@ -150,7 +151,7 @@ extension ManagedObjectContext {
 
   /// Adds to the changes for a store what they depend on.
   func noteAggregates(in changes: inout StoreChanges, for cache: StoreCache) {
-    guard let connection = cache.store.connection, let session = saveSession?.aggregates else { return }
+    guard let connection = cache.connection, let session = saveSession?.aggregates else { return }
     let place = ObjectIdentifier(connection)
     let state = session.states[place].flatMap { $0 } ?? connection.aggregates.withLock { $0.state }
     changes.aggregates = (state, session.used.contains(place))
@@ -158,7 +159,7 @@ extension ManagedObjectContext {
 
   /// Remembers for other saves what this one has computed.
   func rememberAggregates(in cache: StoreCache, _ before: NodeVersion, _ now: NodeVersion) {
-    guard let connection = cache.store.connection, let session = saveSession?.aggregates,
+    guard let connection = cache.connection, let session = saveSession?.aggregates,
       case .some(.some(let state)) = session.states[ObjectIdentifier(connection)]
     else { return }
     for (owner, expression, value) in session.totals.values where owner.cache === cache {

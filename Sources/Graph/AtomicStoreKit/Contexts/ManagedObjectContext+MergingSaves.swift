@@ -34,14 +34,16 @@ extension ManagedObjectContext {
       notice.refreshed += changes.updated.filter { registeredObject(for: $0) == nil }.map { object(with: $0) }
     }
     let stays = ObjectList(returned)
+    let left = parent == nil || changes.deleted.isEmpty ? [:] : objectsLeftByParent()
     propagateDeletes()
     undoManager?.disableUndoRegistration()
     for id in changes.deleted {
-      guard let object = registeredObject(for: id), !object.flags.contains(.deleted), !stays.contains(object) else {
-        continue
-      }
-      if object.isFault {
-        if object.isReachable { delete(object) } else { notice.deleted.append(object) }
+      guard let object = registeredObject(for: id) ?? left[id], !object.flags.contains(.deleted),
+        !stays.contains(object)
+      else { continue }
+      if object.isFault, !object.isReachable {
+        notice.deleted.append(object)
+        dismiss(object, .notInStore)
       } else {
         delete(object)
       }
@@ -49,6 +51,14 @@ extension ManagedObjectContext {
     propagateDeletes()
     undoManager?.enableUndoRegistration()
     processPendingChanges()
+  }
+
+  /// The objects of a child context whose objects in the parent have left that, which no longer finds them.
+  private func objectsLeftByParent() -> [ManagedObjectID: ManagedObject] {
+    var found: [ManagedObjectID: ManagedObject] = [:]
+    for object in byParent.values.map({ $0.takeUnretainedValue() })
+    where object.extras?.parentObject?.context == nil { found[object.objectID] = object }
+    return found
   }
 
   /// Objects without changes here that lead to deleted ones by relationships without an inverse, which a database

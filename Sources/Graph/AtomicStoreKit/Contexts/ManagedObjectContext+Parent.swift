@@ -3,47 +3,21 @@ import FoundationEssentials
 
 /// Child contexts: each object represents an object of the parent, and a save changes the parent.
 extension ManagedObjectContext {
-  /// Reads the parent's values again and reapplies this object's changes to them.
-  func refreshFromParent(_ object: ManagedObject, _ parentObject: ManagedObject) {
-    guard parentObject.isReachable else { return }
-    // Changes to sets are kept as added and removed objects, not as whole sets; lists are merged.
-    var lists: [(p: Int, list: OrderedObjectList, before: [ManagedObject])] = []
-    var kept: [(p: Int, added: [ManagedObject], removed: [ManagedObject])] = []
-    for p in object.plan.relationships {
-      if case .ordered(let list)? = object.edits?[p] { lists.append((p, list, overlayMembers(of: object, p).elements)) }
-      guard let edits = object.edits, case .changes(let changes)? = edits[p] else { continue }
-      let before = overlayMembers(of: object, p)
-      kept.append((p, changes.added.filter { !before.contains($0) }, before.filter { !changes.added.contains($0) }))
-    }
-    takeValues(object, parentObject)
-    for (p, list, before) in lists {
-      object.putOrdered(p, list.merged(over: overlayMembers(of: object, p).elements, from: before))
-    }
-    for (p, added, removed) in kept {
-      object.setEdit(p, nil)
-      for other in removed { object.applyRemove(p, other) }
-      for other in added where !object.toManyContains(p, other) { object.applyAdd(p, other, at: nil) }
-    }
-  }
-
   /// Passes all changes to the parent, where they are pending changes like any other until it saves.
   func saveToParent() throws(ManagedObjectError) {
     guard let parent else { return }
     var changes = pendingChanges()
     changes.deletedIDs = changes.deleted.map(\.objectID)
-    // Pass nothing on before it is certain that everything can be passed on.
-    for object in changes.updated + changes.deleted {
-      guard let parentObject = object.extras?.parentObject, parentObject.isReachable,
-        !parentObject.flags.contains(.deleted) || object.flags.contains(.deleted)
-      else {
-        throw object.objectError(
-          .managedObjectMerge, "\(object.rowName) does not exist in the parent context", reason: .notInStore)
-      }
-      // What a fault reads moves on with its store, and a change by others would not be noticed as a conflict.
-      if object.flags.isDisjoint(with: .deleted), !parentObject.flags.contains(.deleted) { try parentObject.realize() }
-    }
-    for object in changes.inserted + changes.updated { try checkDestinations(of: object) }
+    // What a fault reads moves on with its store, and a change by others would not be noticed as a conflict.
+    for object in changes.updated { try object.extras?.parentObject?.realize() }
     for object in changes.inserted {
+      if let lost = object.extras?.parentObject {
+        if parent.restoreDeleted(lost) {
+          object.flags.remove(.permanent)
+          continue
+        }
+        byParent[ObjectIdentifier(lost)] = nil
+      }
       let made = parent.make(object.plan)
       let name = object.extras?.temporaryName
       object.needExtras().parentObject = made
@@ -61,18 +35,16 @@ extension ManagedObjectContext {
     for object in changes.deleted + changes.inserted + changes.updated { handOver(object, to: parent) }
     for order in orders { handOver(order, to: parent) }
     for object in changes.deleted {
-      if let parentObject = object.extras?.parentObject, !parentObject.flags.contains(.deleted) {
-        parent.delete(parentObject)
-      }
+      // What the parent has lost needs no deletion.
+      if let parentObject = object.extras?.parentObject, parentObject.context === parent { parent.delete(parentObject) }
     }
     parent.processPendingChanges()
     inserted.removeAll()
     updated.removeAll()
     deleted.removeAll()
     for object in changes.deleted {
-      if let parentObject = object.extras?.parentObject { byParent[ObjectIdentifier(parentObject)] = nil }
       retained[ObjectIdentifier(object)] = nil
-      object.abandon(.deletedHere)
+      dismiss(object, .deletedHere)
     }
     for object in changes.inserted + changes.updated {
       object.flags.remove([.inserted, .updated])
@@ -86,29 +58,28 @@ extension ManagedObjectContext {
     processPendingChanges()
   }
 
-  /// Checks that the destinations of a changed relationship are in the parent, or are added to it by this save.
-  private func checkDestinations(of object: ManagedObject) throws(ManagedObjectError) {
-    guard let edits = object.edits else { return }
+  /// Undoes a deletion of this context that it has not saved, because a child context keeps the object: the child
+  /// passes all of its values.
+  ///
+  /// - Returns: False if the object is not waiting for its deletion.
+  private func restoreDeleted(_ object: ManagedObject) -> Bool {
+    guard object.context === self, object.flags.contains(.deleted), !object.flags.contains(.inserted),
+      object.isReachable
+    else { return false }
+    undoManager?.disableUndoRegistration()
+    defer { undoManager?.enableUndoRegistration() }
+    propagateDeletes()
+    deleted.remove(object)
+    object.flags.remove([.deleted, .propagated])
+    // The delete rules have released the other ends, which the child joins again.
     for p in object.plan.relationships {
-      let others: [ManagedObject]
-      switch edits[p] {
-      case .object(let other?): others = [other]
-      case .changes(let changes):
-        let before = overlayMembers(of: object, p)
-        others = changes.added.filter { !before.contains($0) }
-      case .ordered(let list): others = list.elements
-      default: continue
-      }
-      for other in others {
-        guard let parentOther = other.extras?.parentObject, !other.flags.contains(.deleted) else { continue }
-        guard parentOther.isReachable, !parentOther.flags.contains(.deleted) else {
-          throw object.objectError(
-            .managedObjectMerge,
-            "\(object.plan.name).\(object.plan.properties[p].name) refers to \(other.rowName), which does not exist in the parent context",
-            key: object.plan.properties[p].name, reason: .notInStore)
-        }
+      for other in object.ends(p) {
+        if object.plan.properties[p].isToMany { object.applyRemove(p, other) } else { object.applyToOne(p, nil) }
       }
     }
+    noteChange(of: object)
+    noteInserted(object)
+    return true
   }
 
   /// The order that a list of the parent gets: its members follow from what is handed over.
@@ -138,25 +109,10 @@ extension ManagedObjectContext {
     do throws(ManagedObjectError) { try order.target.setToMany(order.p, members) } catch { parent.record(error) }
   }
 
-  /// The members that the parent had when this context read a to-many.
-  private func overlayMembers(of object: ManagedObject, _ p: Int) -> ObjectList {
-    switch object.overlay?[p] {
-    case .changes(let under)?: under.added
-    case .ordered(let under)?: ObjectList(under.elements)
-    default: ObjectList()
-    }
-  }
-
-  /// The objects at the other end of a relationship when this context read it from the parent.
-  func overlayEnds(of object: ManagedObject, _ p: Int) -> ObjectList {
-    if case .object(let other?)? = object.overlay?[p] { return ObjectList([other]) }
-    return overlayMembers(of: object, p)
-  }
-
   private func handOver(_ object: ManagedObject, to parent: ManagedObjectContext) {
-    guard let target = object.extras?.parentObject, !target.flags.contains(.deleted), let edits = object.edits else {
-      return
-    }
+    guard let target = object.extras?.parentObject, target.context === parent, !target.flags.contains(.deleted),
+      let edits = object.edits
+    else { return }
     for p in edits.indices {
       guard let edit = edits[p] else { continue }
       // For a deleted object, only what could forbid the deletion matters.

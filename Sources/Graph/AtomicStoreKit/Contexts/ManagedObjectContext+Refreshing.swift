@@ -20,8 +20,12 @@ extension ManagedObjectContext {
     if mergeChanges { return mergeNewer(into: [object]) }
     // First with its changes, so that the changes that are undone are those to what the store has now.
     if object.flags.contains(.realized) { mergeNewer(into: [object]) }
-    let others = undoRelationships(of: object)
+    let (others, deleted) = undoRelationships(of: object)
     discardValues(of: object)
+    // The deletions were not made here alone, and are not discarded with the object's changes.
+    undoManager?.disableUndoRegistration()
+    for (p, other) in deleted { object.unlink(p, other) }
+    undoManager?.enableUndoRegistration()
     mergeNewer(into: others.filter { !$0.hasChanges })
   }
 
@@ -146,13 +150,19 @@ extension ManagedObjectContext {
 
   /// Undoes an object's changes to relationships at both ends, including those that other objects made to it.
   ///
-  /// - Returns: The objects at the other ends.
-  private func undoRelationships(of object: ManagedObject) -> [ManagedObject] {
-    guard object.edits != nil else { return [] }
+  /// - Parameter some: The relationships; nil for all.
+  /// - Returns: The objects at the other ends; and the deleted objects that a relationship leads to again, although
+  ///   their delete rules have removed them from it.
+  @discardableResult
+  func undoRelationships(
+    of object: ManagedObject, only some: [Int]? = nil
+  ) -> (others: [ManagedObject], deleted: [(p: Int, object: ManagedObject)]) {
+    guard object.edits != nil else { return ([], []) }
     var others = ObjectList()
+    var deleted: [(p: Int, object: ManagedObject)] = []
     undoManager?.disableUndoRegistration()
     defer { undoManager?.enableUndoRegistration() }
-    for p in object.plan.relationships {
+    for p in some ?? object.plan.relationships {
       guard let edits = object.edits, edits[p] != nil else { continue }
       let property = object.plan.properties[p]
       let now = object.ends(p)
@@ -165,8 +175,12 @@ extension ManagedObjectContext {
         other.unlink(property.inverse, object)
         others.append(other)
       }
-      for other in before where !isNow.contains(other) && other !== object && other.isReachable && !other.isDeleted {
+      for other in before where !isNow.contains(other) && other !== object {
         let q = property.inverse
+        if other.isDeleted, other.flags.contains(.propagated), other.plan.properties[q].deleteRule == .nullify {
+          deleted.append((p, other))
+        }
+        guard other.isReachable, !other.isDeleted else { continue }
         others.append(other)
         if other.plan.properties[q].isToMany {
           if !other.toManyContains(q, object) {
@@ -181,7 +195,7 @@ extension ManagedObjectContext {
         }
       }
     }
-    return others.elements
+    return (others.elements, deleted)
   }
 
   /// Applies an object's changes to the current version of its store. False if the store no longer has it.
@@ -204,6 +218,29 @@ extension ManagedObjectContext {
     move(object, to: version, node)
     forgetTransformed(of: object)
     return true
+  }
+
+  /// Reads the parent's values again and reapplies this object's changes to them.
+  private func refreshFromParent(_ object: ManagedObject, _ parentObject: ManagedObject) {
+    guard parentObject.isReachable else { return }
+    // Changes to sets are kept as added and removed objects, not as whole sets; lists are merged.
+    var lists: [(p: Int, list: OrderedObjectList, before: [ManagedObject])] = []
+    var kept: [(p: Int, added: [ManagedObject], removed: [ManagedObject])] = []
+    for p in object.plan.relationships {
+      if case .ordered(let list)? = object.edits?[p] { lists.append((p, list, overlayMembers(of: object, p).elements)) }
+      guard let edits = object.edits, case .changes(let changes)? = edits[p] else { continue }
+      let before = overlayMembers(of: object, p)
+      kept.append((p, changes.added.filter { !before.contains($0) }, before.filter { !changes.added.contains($0) }))
+    }
+    takeValues(object, parentObject)
+    for (p, list, before) in lists {
+      object.putOrdered(p, list.merged(over: overlayMembers(of: object, p).elements, from: before))
+    }
+    for (p, added, removed) in kept {
+      object.setEdit(p, nil)
+      for other in removed { object.applyRemove(p, other) }
+      for other in added where !object.toManyContains(p, other) { object.applyAdd(p, other, at: nil) }
+    }
   }
 
   /// Discards what transformers created from the older version's bytes. Values that were set here are kept.
@@ -265,8 +302,7 @@ extension ManagedObjectContext {
     }
     for object in taken {
       if object.flags.contains(.permanent) { object.cache?.unregister(object) }
-      if let parentObject = object.extras?.parentObject { byParent[ObjectIdentifier(parentObject)] = nil }
-      object.abandon(.neverSaved)
+      dismiss(object, .neverSaved)
     }
     refusedAssignments = []
     notice.refreshed += changed + back

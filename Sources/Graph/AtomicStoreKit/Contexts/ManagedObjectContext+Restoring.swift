@@ -11,7 +11,8 @@ extension ManagedObjectContext {
       point.states.append(
         RestorePoint.State(
           object: object, cache: object.cache, base: object.base, node: object.node, flags: object.flags,
-          edits: copy(object.edits), overlay: copy(object.overlay), held: object.held, lastID: object.extras?.lastID))
+          edits: copy(object.edits), overlay: copy(object.overlay), held: object.held, lastID: object.extras?.lastID,
+          parentObject: object.extras?.parentObject))
     }
     point.undo = undoManager?.contents
     saveSession.restorePoint = point
@@ -51,6 +52,10 @@ extension ManagedObjectContext {
       object.extras?.gone = nil
       object.extras?.lastID = state.lastID
       object.extras?.transformed = [:]
+      if let parentObject = state.parentObject {
+        object.needExtras().parentObject = parentObject
+        byParent[ObjectIdentifier(parentObject)] = .passUnretained(object)
+      }
       object.flags = state.flags.union(object.flags.intersection([.noticed, .registered, .observed])).subtracting(
         .prepared)
       if isRegistered, !state.flags.contains(.registered) { object.cache?.unregister(object) }

@@ -43,8 +43,12 @@ extension ManagedObjectContext {
     }
     post(.willSave(pendingChanges()))
     try prepare()
-    guard parent == nil else { return try saveToParent() }
-    do throws(ManagedObjectError) { try withoutQueryGeneration(saveToStores) } catch {
+    do throws(ManagedObjectError) {
+      if parent == nil { return try withoutQueryGeneration(saveToStores) }
+      // Pass nothing on before it is certain that everything can be passed on.
+      try settleWithParent()
+      try saveToParent()
+    } catch {
       if let restorePoint = saveSession?.restorePoint { restore(restorePoint) }
       throw error
     }
@@ -101,11 +105,7 @@ extension ManagedObjectContext {
     do {
       if object.flags.contains(.deleted) {
         // An object that the store no longer has is removed, even if a rule forbids its deletion here.
-        if let reference = object.reference, let version = object.cache?.currentVersion(),
-          version.handle(for: reference, root: object.plan.root) == nil
-        {
-          return
-        }
+        if isMissing(object) { return }
         try object.validateForDelete()
       } else if object.flags.contains(.inserted) {
         guard !object.entity.isAbstract else {
@@ -191,7 +191,7 @@ extension ManagedObjectContext {
   ) throws(ManagedObjectError) -> [HistoryToken?] {
     var tokens: [HistoryToken?] = []
     for (cache, _) in versions {
-      guard let connection = cache.store.connection else { continue }
+      guard let connection = cache.connection else { continue }
       cache.noteChangedRows()
       tokens.append(try? connection.use { store throws(PersistentStoreError) in try store.currentHistoryToken() })
     }
@@ -309,6 +309,17 @@ extension ManagedObjectContext {
     throw ManagedObjectError(
       .endlessChanges,
       "after \(maximumSavePasses) passes, hooks are still changing objects that were also changed in their stores")
+  }
+
+  /// Resolves the conflicts with what the parent has deleted, and prepares what that changed.
+  private func settleWithParent() throws(ManagedObjectError) {
+    for _ in 0..<max(1, maximumSavePasses) {
+      guard try resolveConflicts([]).hasChanged else { return }
+      try prepare()
+    }
+    throw ManagedObjectError(
+      .endlessChanges,
+      "after \(maximumSavePasses) passes, hooks are still changing objects that were deleted in the parent context")
   }
 
   /// The stores that the save affects.

@@ -133,7 +133,7 @@ extension ManagedObjectContext {
   func readRows(
     sharing constraint: [Int], of objects: [ManagedObject], _ holder: EntityPlan, in cache: StoreCache
   ) throws(ManagedObjectError) -> [NodeHandle]? {
-    guard cache.isIncremental, let connection = cache.store.connection else { return nil }
+    guard cache.isIncremental, let connection = cache.connection else { return nil }
     let entities = holder.entity.hierarchy.filter { !$0.isAbstract }.map(\.index)
     let conditions = objects.compactMap { condition(of: $0, constraint, holder) }
     var rows: [StoreRow] = []

@@ -43,8 +43,10 @@ extension UndoHistory {
         opposite.steps += steps(of: action, in: context)
         continue
       }
-      if case .deleted(let object) = step, object.context == nil { returned.append(object) }
+      var wasNew = true
+      if case .deleted(let object) = step { wasNew = object.context != nil && object.flags.contains(.inserted) }
       if let back = reverse(step, in: context) { opposite.steps.append(back) }
+      if !wasNew, case .deleted(let object) = step, object.flags.contains(.inserted) { returned.append(object) }
     }
     for object in returned { context.joinOtherEnds(of: object) }
     context.agreeEndsOfChanges()
@@ -73,8 +75,7 @@ extension UndoHistory {
     case .deleted(let object):
       // A merge policy or a refresh may have restored it.
       guard object.context == nil || object.flags.contains(.deleted) else { return nil }
-      context.applyUndelete(object)
-      return .inserted(object)
+      return context.applyUndelete(object) ? .inserted(object) : nil
     case .attribute(let object, let p, let value):
       guard isChangeable(object) else { return nil }
       let now = object.storedValue(p)
@@ -155,7 +156,11 @@ extension ManagedObjectContext {
   }
 
   /// Reverts the deletion of the object alone: changes to related objects are undone by their own operations.
-  fileprivate func applyUndelete(_ object: ManagedObject) {
+  ///
+  /// - Returns: False if the object stays deleted: its store no longer has it, and its values were released.
+  fileprivate func applyUndelete(_ object: ManagedObject) -> Bool {
+    let isMissing = object.context === self && isMissing(object)
+    if isMissing, object.isFault { return false }
     unpropagated.removeAll { $0 === object }
     if object.context == nil {
       // Its insertion was undone, or it was saved meanwhile: it is a new object now, with its previous values.
@@ -179,12 +184,17 @@ extension ManagedObjectContext {
     } else {
       deleted.remove(object)
       object.flags.remove([.deleted, .propagated])
-      if object.edits?.contains(where: { $0 != nil }) == true {
+      if isMissing {
+        // Another context has deleted it as well: it is a new object now, as after a save of the deletion here.
+        comeBack(object)
+        object.cache?.watchReference(of: object)
+      } else if object.edits?.contains(where: { $0 != nil }) == true {
         object.flags.insert(.updated)
         updated.append(object)
       }
     }
     noteInserted(object)
+    return true
   }
 
   /// Restores the other ends of an object that undo brought back after a save.
@@ -196,9 +206,14 @@ extension ManagedObjectContext {
     guard object.context === self, object.flags.contains(.inserted), !object.flags.contains(.deleted) else { return }
     for p in object.plan.relationships {
       let q = object.plan.properties[p].inverse
-      guard q >= 0 else { continue }
-      // Refreshed: an end that the save cut outside the context still shows the earlier version.
-      for other in object.ends(p) where !other.flags.contains(.deleted) && isThere(other) {
+      for other in object.ends(p) {
+        // What is gone did not come back with it.
+        if other.flags.contains(.deleted) || other.context !== self || isMissing(other) {
+          separate(object, p, other)
+          continue
+        }
+        // Refreshed: an end that the save cut outside the context still shows the earlier version.
+        guard q >= 0, isThere(other) else { continue }
         // An end that was cut outside the context may still show here, although the next save would not write it as a
         // change.
         if isEnd(other, q, object), !other.flags.isDisjoint(with: [.inserted, .updated]) { continue }

@@ -22,7 +22,7 @@ extension ManagedObjectContext {
   func storeSearch<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) -> StoreSearch? {
     guard parent == nil, request.filter == nil else { return nil }
     let caches = cachesAsked(request)
-    guard caches.count == 1, let cache = caches.first, cache.isIncremental, let connection = cache.store.connection
+    guard caches.count == 1, let cache = caches.first, cache.isIncremental, let connection = cache.connection
     else {
       return nil
     }
@@ -151,7 +151,7 @@ extension ManagedObjectContext {
 
   /// The exact number of objects of a request, if the store can tell.
   func storeCount(of search: StoreSearch) throws(ManagedObjectError) -> Int? {
-    guard !search.hasChanges, let connection = search.cache.store.connection else { return nil }
+    guard !search.hasChanges, let connection = search.cache.connection else { return nil }
     var fetch = search.fetch
     fetch.limit = nil
     fetch.offset = 0
@@ -165,7 +165,7 @@ extension ManagedObjectContext {
   }
 
   private func nodes(of search: StoreSearch) throws(ManagedObjectError) -> (answer: FetchAnswer, nodes: [NodeHandle]) {
-    guard let connection = search.cache.store.connection else { return (.exact, []) }
+    guard let connection = search.cache.connection else { return (.exact, []) }
     let fetch = search.fetch
     do throws(PersistentStoreError) {
       let result = try connection.use { store throws(PersistentStoreError) in try store.fetch(fetch) }
@@ -300,7 +300,7 @@ extension ManagedObjectContext {
     var fetch = StoreFetch(entity: search.fetch.entity, entities: search.fetch.entities)
     let exact = parts.filter { part in
       fetch.predicate = part
-      return search.cache.store.connection?.answer(to: fetch) == .exact
+      return search.cache.connection?.answer(to: fetch) == .exact
     }
     fetch.predicate = .and(exact)
     guard !exact.isEmpty, let some = count(fetch, search) else { return true }
@@ -310,7 +310,7 @@ extension ManagedObjectContext {
   }
 
   private func count(_ fetch: StoreFetch, _ search: StoreSearch) -> Int? {
-    try? search.cache.store.connection?.use { store throws(PersistentStoreError) in try store.count(fetch) }
+    try? search.cache.connection?.use { store throws(PersistentStoreError) in try store.count(fetch) }
   }
 
   /// The columns that a request reads: those of its condition and its order, and for rows all that it returns.
@@ -335,7 +335,7 @@ extension ManagedObjectContext {
   func objects(
     at nodes: ArraySlice<NodeHandle>, in version: NodeVersion, of cache: StoreCache
   ) throws(ManagedObjectError) -> [ManagedObject] {
-    guard let connection = cache.store.connection, let window = cache.currentVersion() else { return [] }
+    guard let connection = cache.connection, let window = cache.currentVersion() else { return [] }
     var byRoot: [Int: [ReferenceObject]] = [:]
     for node in nodes {
       byRoot[cache.plan.entities[node.entity].root, default: []].append(version.reference(of: node))

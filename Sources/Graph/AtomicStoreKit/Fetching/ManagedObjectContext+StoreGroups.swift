@@ -137,7 +137,7 @@ extension ManagedObjectContext {
     processPendingChanges()
     try check(request)
     guard case .store(let search) = try plan(request, for: .store),
-      case .store(let plan, let grouping) = decision(request, search), let connection = search.cache.store.connection
+      case .store(let plan, let grouping) = decision(request, search), let connection = search.cache.connection
     else { return nil }
     let parts: [StoreGroup]?
     do throws(PersistentStoreError) {
@@ -176,7 +176,7 @@ extension ManagedObjectContext {
     if search.hasChanges || hasPendingChanges && leadsOn {
       return .memory("objects with unsaved changes are grouped by the kit")
     }
-    guard let connection = search.cache.store.connection else { return .memory("the store is not open") }
+    guard let connection = search.cache.connection else { return .memory("the store is not open") }
     let entity = search.cache.store.model.entity(at: search.fetch.entity)
     for key in request.sortKeys {
       guard Self.isValue(FetchExpression.keys(of: key.keyPath), entity),

@@ -237,9 +237,10 @@ extension ManagedObject {
     }
   }
 
-  /// Copies all values into the object and releases the stored version, whose nodes will soon be invalid.
+  /// Copies all values into the object and releases the stored version, whose nodes will soon be invalid, or what was
+  /// read from the parent context.
   final func detachFromBase() {
-    guard base != nil, isReachable else { return }
+    guard base != nil || isOverParent, isReachable else { return }
     for p in plan.properties.indices where plan.properties[p].slot >= 0 {
       switch plan.properties[p].kind {
       case .toOne: setEdit(p, .object(toOneObject(p)))
@@ -251,6 +252,7 @@ extension ManagedObject {
       case .fetched: break
       default: setEdit(p, .stored(storedValue(p)))
       }
+      if isOverParent { setOverlay(p, nil) }
     }
     base = nil
   }

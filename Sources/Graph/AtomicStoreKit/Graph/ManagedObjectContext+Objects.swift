@@ -158,6 +158,12 @@ extension ManagedObjectContext {
     return object
   }
 
+  /// Has an object leave the context, which forgets it.
+  func dismiss(_ object: ManagedObject, _ reason: ManagedObjectError.UnavailableReason) {
+    if let parentObject = object.extras?.parentObject { byParent[ObjectIdentifier(parentObject)] = nil }
+    object.abandon(reason)
+  }
+
   /// Fetches a fault's values from the parent's object, unsaved changes included.
   func fireFromParent(_ object: ManagedObject, _ parentObject: ManagedObject) throws(ManagedObjectError) {
     do throws(ManagedObjectError) { try parentObject.realize() } catch {
@@ -229,10 +235,14 @@ extension ManagedObjectContext {
       object.flags.remove(.updated)
       updated.remove(object)
     }
-    if !object.flags.contains(.noticed) {
-      object.flags.insert(.noticed)
-      notice.touched.append(object)
-    }
+    noteTouched(object)
+  }
+
+  /// Has the next notification report an object as changed.
+  func noteTouched(_ object: ManagedObject) {
+    guard !object.flags.contains(.noticed) else { return }
+    object.flags.insert(.noticed)
+    notice.touched.append(object)
   }
 
   func noteInserted(_ object: ManagedObject) {

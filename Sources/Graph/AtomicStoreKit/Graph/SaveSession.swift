@@ -72,6 +72,7 @@ struct RestorePoint {
     let overlay: ContiguousArray<PropertyValue?>?
     let held: ContiguousArray<HeldObjects?>?
     let lastID: ManagedObjectID?
+    let parentObject: ManagedObject?
   }
   var states: [State] = []
   var inserted: [ManagedObject] = []

@@ -5,6 +5,12 @@ import StoreCoordination
 extension StoreCache: NodeWindowSource {
   var isIncremental: Bool { store.connection != nil }
 
+  /// The connection of an incremental store, after a Save As the one that it left for; nil for every other store.
+  var connection: IncrementalConnection? {
+    if !store.isOpen { _ = presentVersion() }
+    return store.connection
+  }
+
   func rows(_ references: [ReferenceObject], root: Int) throws(PersistentStoreError) -> [StoreRow] {
     if let version = versionInstead() {
       var rows: [StoreRow] = []
@@ -69,9 +75,9 @@ extension StoreCache: NodeWindowSource {
 
   /// What is read instead of a database that a Save As has left for a file: nil for a database.
   private func versionInstead() -> NodeVersion? {
-    if !store.isOpen { _ = presentVersion() }
+    if connection != nil { return nil }
     let (version, isOpen, _) = store.versionIfOpen
-    return isIncremental || !isOpen ? nil : version
+    return isOpen ? version : nil
   }
 
   private func value(
@@ -82,7 +88,7 @@ extension StoreCache: NodeWindowSource {
   }
 
   private func openConnection() throws(PersistentStoreError) -> IncrementalConnection {
-    guard let connection = store.connection else {
+    guard let connection else {
       throw PersistentStoreError(
         .storeNotAdded, "the database that the object was read from is not open: fetch the object again",
         at: StoreLocation(file: store.path))

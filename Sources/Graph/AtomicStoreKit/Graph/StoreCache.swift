@@ -163,6 +163,9 @@ final class StoreCache {
     return window
   }
 
+  /// Whether a version is one of the store as it is now, not of one that a Save As has left.
+  func isOfPresentStore(_ version: NodeVersion) -> Bool { version.serial >= firstSerial }
+
   func replaceWindow(by window: NodeVersion) { heldWindow = window }
 
   private func noted(_ version: NodeVersion) -> NodeVersion {
