@@ -69,7 +69,8 @@ import Testing
   }
 
   @Test(
-    "a new department may have no employees yet, although the model requires some, which a note says", arguments: [false, true])
+    "a new department may have no employees yet, although the model requires some, which a note says",
+    arguments: [false, true])
   func toMany(isFresh: Bool) throws {
     let importer = try Self.importer(isFresh, required: "Dept.emps")
     let result = try importer.read(StaffSample.tables(["Dept": "id,name\n7,C\n8,D\n"]))
