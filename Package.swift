@@ -200,13 +200,14 @@ let package = Package(
     // What people do to whole stores, without objects: tables of other programs into a graph; checking one; bringing
     // one to another version of its model. They work on columns and know no format.
     .target(
+      name: "StoreMaintenance", dependencies: ["AtomicStoreSPI", "StoreJSON", "StoreCoordination", "StorePredicates"],
+      swiftSettings: strict),
+    .target(
       name: "StoreImporting",
       dependencies: [
         "AtomicStoreSPI", "StoreCodecs", "StoreJSON", "ArrowTables", "StoreCoordination", "StorePredicates",
+        "StoreMaintenance",
       ],
-      swiftSettings: strict),
-    .target(
-      name: "StoreMaintenance", dependencies: ["AtomicStoreSPI", "StoreJSON", "StoreCoordination", "StorePredicates"],
       swiftSettings: strict),
     .target(
       name: "StoreMigration",

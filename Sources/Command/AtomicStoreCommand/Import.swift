@@ -105,6 +105,9 @@ struct Import: ParsableCommand {
         exitCode: 64)
     }
     let folder = try TablesFolder(path, options: try parseOptions(readOptions))
+    guard folder.findings.isEmpty else {
+      throw problems.failure(ImportError(folder.findings, in: path), isDryRun: result.dryRun)
+    }
     let report = try result.write(folder.snapshot, describedAs: "tables", madeOf: [folder.store])
     try result.tell(report, of: path, verb: ("imported", "would import"), json: common.json)
   }

@@ -8,6 +8,8 @@ import StoreMaintenance
 struct TablesFolder {
   /// The store that was made of the tables.
   let snapshot: StoreSnapshot
+  /// What is wrong with it and was not with the store that the tables were made of.
+  let findings: [CheckFinding]
   /// The directory as a store.
   let store: PersistentStore
   private let coordinator: PersistentStoreCoordinator
@@ -19,7 +21,9 @@ struct TablesFolder {
     let coordinator = PersistentStoreCoordinator(registry: InstalledFormats.registry)
     self.coordinator = coordinator
     store = try readingTwice { try coordinator.addPersistentStore(at: path, options: options, isReadOnly: true) }
-    snapshot = try StoreSnapshot(nodes: try store.nodesWithDeferredValues(), metadata: store.metadata).ofTables()
+    let tables = StoreSnapshot(nodes: try store.nodesWithDeferredValues(), metadata: store.metadata)
+    snapshot = try tables.ofTables()
+    findings = tables.newFindings(in: snapshot)
   }
 
   /// Whether there is such a directory. What cannot be read of it is an error: its files are not tables of another

@@ -82,7 +82,7 @@ struct ArrowRecords {
 
   /// Whether a column has the references of the rows' objects, as `fetch --format arrow` writes them.
   private static func isIdentifier(_ field: ArrowField) -> Bool {
-    field.name == ObjectForms.objectName && field.metadata(ArrowKey.type) == "Reference"
+    ObjectForms.objectNames.contains(field.name) && field.metadata(ArrowKey.type) == "Reference"
   }
 
   /// The type of attribute of a column; nil if the values decide.

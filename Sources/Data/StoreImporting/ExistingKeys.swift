@@ -8,6 +8,8 @@ struct ExistingKeys {
   private let root: Int
   private var hasNumbers = false
   private var hasTexts = false
+  /// Whether a reference begins with the name of an entity and a slash.
+  private(set) var hasEntityNames = false
 
   /// Those of each hierarchy that has objects.
   static func byRoot(of nodes: NodeTable) -> [Int: ExistingKeys] {
@@ -19,6 +21,13 @@ struct ExistingKeys {
       let numbers = (0..<reader.count).count { reader.integerReference(row: $0) != nil }
       keys.hasNumbers = keys.hasNumbers || numbers > 0
       keys.hasTexts = keys.hasTexts || numbers < reader.count
+      if numbers < reader.count, !keys.hasEntityNames {
+        let names = Set(entity.root.hierarchy.map(\.name))
+        keys.hasEntityNames = nodes.handles(of: entity.index).contains {
+          guard case .string(let text) = nodes.reference(of: $0) else { return false }
+          return text.firstIndex(of: "/").map { names.contains(String(text[..<$0])) } ?? false
+        }
+      }
       found[root] = keys
     }
     return found

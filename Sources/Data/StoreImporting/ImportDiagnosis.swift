@@ -95,6 +95,15 @@ final class ImportDiagnosis {
         ($0.1?.table ?? -1, $0.1?.number ?? -1) < ($1.1?.table ?? -1, $1.1?.number ?? -1)
       }
       guard let first = found.first else { continue }
+      // No record is the cause alone, as of what is derived from several: none can be left out.
+      if found.allSatisfy({ $0.1 == nil }), let plan = job.plans.first {
+        try? add(
+          ImportProblem(
+            kind: problem.kind, file: plan.name, entity: first.0.entityName, key: "\(first.0.reference)",
+            property: problem.property, value: String(problem.value.prefix(200)),
+            message: (problem.message ?? "'\(problem.value.prefix(60))' is not unique") + ", after the import"),
+          table: plan.source, number: nil)
+      }
       for (_, owner) in problem.message == nil ? found.dropFirst() : found[...] {
         guard let owner, !tables[owner.table].numbers.contains(owner.number) else { continue }
         let plan = job.plans[owner.table]

@@ -1,15 +1,16 @@
 import AtomicStoreSPI
 import FoundationEssentials
 import StoreCoordination
+import StoreMaintenance
 import StorePredicates
 
-/// Computes derived attributes and looks for objects that break uniqueness constraints.
+/// Computes derived attributes and looks for objects that break uniqueness constraints and rules of attributes: those
+/// that are derived, and values that no field has.
 struct ImportGraphCheck {
   private let job: ImportJob
   /// As the tables have the values.
   private let given: NodeTable
   private var nodes: NodeTable
-  private let budget = StepBudget()
 
   init(_ job: ImportJob, _ nodes: NodeTable) {
     self.job = job
@@ -26,6 +27,7 @@ struct ImportGraphCheck {
       try derived.update(&nodes, since: job.importer.existing, time: Date())
       for plan in job.plans { checkDerived(derived, plan, &problems) }
     }
+    checkRules(&problems)
     checkUniqueness(&problems)
     guard problems.isEmpty else { throw ImportStop.graph(problems) }
     return nodes
@@ -37,7 +39,6 @@ struct ImportGraphCheck {
     let columns = Set(plan.columns.filter { $0.kind != .ignored }.map(\.slot))
     for derivation in derived.derivations(of: plan.entity.index) {
       let slot = derivation.slot
-      let rule = slot.attribute.flatMap { ValidationRule($0, isStored: true) }
       for node in nodes.handles(of: plan.entity.index) {
         let value = nodes.value(slot: slot.index, of: node)
         let object = nodes.objectReference(of: node)
@@ -52,14 +53,21 @@ struct ImportGraphCheck {
               message: "\(text.displayText) is given, but the attribute is derived: \(derivation.text) gives "
                 + value.displayText))
         }
-        if old?.isIdentical(to: value) ?? false { continue }
-        for violation in rule?.violations(value, budget) ?? [] {
-          problems.append(
-            GraphProblem(
-              objects: [object], property: slot.name, value: value.displayText,
-              message: "\(value.displayText), which \(derivation.text) gives, breaks the rule: \(violation.rule)"))
-        }
       }
+    }
+  }
+
+  private func checkRules(_ problems: inout [GraphProblem]) {
+    let findings = NewFindings(in: nodes, .attributes) { _, _ in false }
+    for finding in findings.since(job.importer.existing.map { [(nodes: $0, names: [:])] } ?? []) {
+      guard let object = finding.object, let property = finding.property else { continue }
+      let entity = job.model.entity(named: object.entityName)
+      let slot = entity?.slot(named: property).flatMap { entity?.slots[$0] }
+      let derivation = slot?.attribute?.derivationExpression.map { "; the attribute is derived: \($0)" } ?? ""
+      problems.append(
+        GraphProblem(
+          objects: [object], property: property, value: finding.value ?? "", message: finding.message + derivation,
+          kind: finding.kind == .missing ? .missing : .rule))
     }
   }
 

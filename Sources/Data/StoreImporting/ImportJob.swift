@@ -19,6 +19,9 @@ struct ImportJob {
   private(set) var numberKeys: [Int: [Bool]] = [:]
   /// What the references of the store are that records are added to, by root, where keys are references.
   private(set) var existingKeys: [Int: ExistingKeys] = [:]
+  /// The names of entities that may be before a key in CSV, as `fetch` prints references: `Author/1`. By root; only
+  /// where no reference of the store begins like that.
+  private(set) var entityPrefixes: [Int: Set<String>] = [:]
   /// What was found out about columns of an inferred model.
   let inference: [SelectionNote]
 
@@ -92,6 +95,14 @@ struct ImportJob {
     }
     if let existing = importer.existing, importer.existingObjects.entityNames.isEmpty {
       existingKeys = ExistingKeys.byRoot(of: existing)
+    }
+    findEntityPrefixes()
+  }
+
+  private mutating func findEntityPrefixes() {
+    let objectRoots = plans.filter { $0.hasObjectKey && json[$0.source] == nil }.map(\.entity.root.index)
+    for root in Set(objectRoots).union(existingKeys.keys) where !(existingKeys[root]?.hasEntityNames ?? false) {
+      entityPrefixes[root] = Set(model.entity(at: root).hierarchy.map(\.name))
     }
   }
 

@@ -14,7 +14,9 @@ extension ImportPass {
       parts = JSONScanner.elements(bytes[field.start..<field.end])
     } else {
       parts = record.withText(of: index, bytes) { text in
-        ValueReader.text(text).split { $0 == " " || $0 == "," || $0 == ";" || $0 == "|" }
+        // In CSV, `fetch` prints a JSON array.
+        Self.list(text)
+          ?? ValueReader.text(text).split { $0 == " " || $0 == "," || $0 == ";" || $0 == "|" }
           .map { JSONScanner.Element(text: String($0), kind: .text) }
       }
     }
@@ -27,6 +29,20 @@ extension ImportPass {
       if let key = try key(list, [0], root, bytes, isLink: true), known.insert(key).inserted { result.append(key) }
     }
     return result
+  }
+
+  /// The keys in a text that is a JSON array; nil if it is not.
+  private static func list(_ text: Span<UInt8>) -> [JSONScanner.Element]? {
+    text.withUnsafeBufferPointer { bytes in
+      var scanner = JSONScanner(bytes)
+      scanner.skipSpace()
+      guard scanner.peek == UInt8(ascii: "["), let list = try? scanner.readList(allowsReferences: false) else {
+        return nil
+      }
+      scanner.skipSpace()
+      guard scanner.peek == nil else { return nil }
+      return JSONScanner.elements(bytes[list.start..<list.end]).map { JSONScanner.Element(text: $0.text, kind: .text) }
+    }
   }
 
   func readJoins() throws {
@@ -169,6 +185,9 @@ extension ImportPass {
   private func key(
     _ text: Span<UInt8>, _ kind: ImportField.Kind, _ root: Int, _ isLink: Bool
   ) throws(ImportStop) -> ReferenceObject {
+    if kind == .text || kind == .quoted, let reference = referenceText(text, root) {
+      return try key(reference.span, .string, root, isLink)
+    }
     if isTextRoot[root] { return .string(ValueReader.text(ValueReader.trimmed(text))) }
     let number = ExactText.integer(text) ?? values.integer(text, kind)
     if let existing = job.existingKeys[root] { return existing.reference(text, number: number) }
@@ -176,6 +195,16 @@ extension ImportPass {
     // A dangling key does not make the keys of records texts.
     if isLink, removesKeys { return .string(ValueReader.text(ValueReader.trimmed(text))) }
     throw .textKeys(root: root)
+  }
+
+  /// What is behind the name of an entity in `Author/1`; nil for other texts.
+  private func referenceText(_ text: Span<UInt8>, _ root: Int) -> [UInt8]? {
+    guard let names = job.entityPrefixes[root] else { return nil }
+    let trimmed = ValueReader.trimmed(text)
+    guard let slash = (0..<trimmed.count).first(where: { trimmed[$0] == UInt8(ascii: "/") }), slash + 1 < trimmed.count,
+      names.contains(ValueReader.text(trimmed.extracting(0..<slash)))
+    else { return nil }
+    return Array(ValueReader.text(trimmed.extracting((slash + 1)..<trimmed.count)).utf8)
   }
 
   /// As in SQL, a key of several columns refers to nothing if one of them has no value. What the others have may be

@@ -11,7 +11,7 @@ extension ImportPass {
     guard reconciliation.problems.isEmpty else { throw ImportStop.graph(reconciliation.problems) }
     reconciliationNotes += reconciliation.notes
     let result = reconciliation.nodes
-    reconciliationNotes += try RequiredRelationshipCheck(result, stated, since: job.importer.existing).run()
+    reconciliationNotes += try RelationshipRuleCheck(result, stated, since: job.importer.existing).run()
     let found = result.inverseDisagreements()
     if found.isEmpty { return result }
     // What no record concerns stays as it was.

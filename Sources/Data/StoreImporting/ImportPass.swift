@@ -309,7 +309,7 @@ final class ImportPass {
   private func setAbsent(_ index: Int, _ record: ImportRecord, _ number: Int, _ plan: TablePlan) throws {
     let column = plan.columns[index]
     if let value = column.defaultValue { return try nodes.set(plan.defaults[value].value, slot: column.slot) }
-    // The other end of a relationship may have a value: see `RequiredRelationshipCheck`.
+    // The other end of a relationship may have a value: see `RelationshipRuleCheck`.
     guard column.isMandatory, plan.entity.slots[column.slot].inverseSlot == nil else { return }
     try note(.missing, "a value is needed", plan, number, index, record[plan.firstSource(of: index)])
   }

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+package import StoreMaintenance
 
 /// Something in an imported table that cannot be taken as it is.
 public struct ImportProblem: Sendable, Hashable, CustomStringConvertible {
@@ -56,5 +57,24 @@ public struct ImportError: Error, Sendable, CustomStringConvertible {
 
   public var description: String {
     problems.map { "\($0)" }.joined(separator: "\n") + (isCut ? "\n(stopped here; there may be more)" : "")
+  }
+}
+
+extension ImportError {
+  /// What is wrong with the store of a directory of tables.
+  package init(_ findings: [CheckFinding], in path: String) {
+    problems = findings.map { finding in
+      let kind: ImportProblem.Kind =
+        switch finding.kind {
+        case .missing: .missing
+        case .inverse, .dangling: .reference
+        default: .rule
+        }
+      return ImportProblem(
+        kind: kind, file: path, entity: finding.object?.entityName ?? "",
+        key: finding.object.map { "\($0.reference)" }, property: finding.property, value: finding.value,
+        message: finding.message + (finding.kind == .derived ? ": an empty field is computed" : ""))
+    }
+    isCut = false
   }
 }

@@ -98,7 +98,7 @@ struct ImportRun {
   private func graph(_ pass: ImportPass, _ skipping: ImportDiagnosis?) throws -> NodeTable {
     if pass.needsReconciliation { return try pass.reconciled(pass.finish()) }
     let nodes = try finished(pass, skipping)
-    pass.reconciliationNotes += try RequiredRelationshipCheck(nodes, pass.stated, since: nil).run()
+    pass.reconciliationNotes += try RelationshipRuleCheck(nodes, pass.stated, since: nil).run()
     return nodes
   }
 

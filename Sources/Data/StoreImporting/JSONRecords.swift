@@ -376,7 +376,7 @@ struct JSONTableScanner {
       return false
     }
     try put(field, member, at: place)
-    if name == ObjectForms.objectName { found.objectColumn = members[member].column }
+    if name == forms?.objectName { found.objectColumn = members[member].column }
     return true
   }
 

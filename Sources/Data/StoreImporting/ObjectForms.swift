@@ -14,8 +14,11 @@ struct ObjectForms {
     /// Objects of these entities, which are called by these names; several if it is a to-many.
     case objects(Set<ScalarString>, isToMany: Bool)
   }
-  /// The member that `fetch` prints first: the object itself.
-  static let objectName = "objectID"
+  /// What `fetch` calls the member that it prints first, the object itself: the second if a property has the first
+  /// name.
+  static let objectNames = ["objectID", "SELF"]
+  /// The name of that member.
+  let objectName: String
   /// By folded name.
   private var members: [String: Member] = [:]
   private let object: Member
@@ -24,6 +27,7 @@ struct ObjectForms {
 
   /// - Parameter importer: Knows which columns were named for relationships.
   init(_ entity: Entity, _ importer: StoreImporter) {
+    objectName = Self.objectNames.first { entity.slot(named: $0) == nil } ?? Self.objectNames[0]
     var formerNames: [(String, Member)] = []
     for slot in entity.slots {
       let member: Member
@@ -61,7 +65,7 @@ struct ObjectForms {
     object = .objects(Self.names(in: [entity]), isToMany: false)
   }
 
-  subscript(name: String) -> Member? { name == Self.objectName ? object : members[NameMatching.folded(name)] }
+  subscript(name: String) -> Member? { name == objectName ? object : members[NameMatching.folded(name)] }
 
   /// The columns that composite attributes among others would have if each record had all their parts.
   func missingParts(of columns: [String]) -> [String] {

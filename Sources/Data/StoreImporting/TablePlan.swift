@@ -92,6 +92,12 @@ struct TablePlan {
     }
   }
 
+  /// Whether the key is the column of objects that `fetch` prints: its texts may be `Author/1`.
+  var hasObjectKey: Bool {
+    guard keyColumns.count == 1, let name = keyColumns.first.map({ columnNames[$0] }) else { return false }
+    return ObjectForms.objectNames.contains(name)
+  }
+
   /// The properties that the table has columns of.
   var given: Set<Int> { Set(usedColumns.map { columns[$0].slot }) }
 
@@ -220,7 +226,8 @@ struct TablePlan {
       return
     }
     let own = NameMatching.folded(entity.name)
-    let candidates = ["id", own + "id", "pk", "zpk", own + "key", "key", "objectid"]
+    let object = ObjectForms.objectNames.allSatisfy(columnNames.contains) ? "self" : "objectid"
+    let candidates = ["id", own + "id", "pk", "zpk", own + "key", "key", object]
     let names = columnNames.map { NameMatching.folded($0) }
     for candidate in candidates {
       let found = names.indices.filter { names[$0] == candidate }

@@ -138,7 +138,8 @@ final class ValueReader {
     }
   }
 
-  /// The value of a text that ``set(_:_:_:slot:format:_:)`` took; for rules that look at values.
+  /// The value of a text that ``set(_:_:_:slot:format:_:)`` took; for rules that look at values, and to find objects by
+  /// them.
   func value(
     _ given: Span<UInt8>, _ kind: ImportField.Kind, _ type: AttributeType, format: DateFormat?
   ) -> StoredValue {
@@ -155,7 +156,11 @@ final class ValueReader {
     case .text: return type == .uri ? .uri(Self.text(given)) : .string(Self.text(given))
     case .boolean: return boolean(given, kind).map { .boolean($0) } ?? .null
     case .uuid: return ExactText.uuid(Self.trimmed(given)).map { .uuid($0) } ?? .null
-    case .ignored, .bytes, .undefined, .toOne, .toMany: return .null
+    case .bytes:
+      guard (try? Base64.decode(given, into: &buffer)) != nil else { return .null }
+      return .data(Data(buffer))
+    case .undefined: return undeclared(given, kind) ?? .null
+    case .ignored, .toOne, .toMany: return .null
     }
   }
 

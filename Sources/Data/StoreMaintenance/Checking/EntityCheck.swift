@@ -17,12 +17,18 @@ struct EntityCheck {
     reader = nodes.reader(of: entity.index)
   }
 
-  func run(_ list: inout FindingList) {
+  /// - Parameters:
+  ///   - part: Which properties to check.
+  ///   - mayBeEmpty: Leaves out the warning that a to-many is empty.
+  func run(
+    _ list: inout FindingList, _ part: NewFindings.Part = .all,
+    mayBeEmpty: (NodeHandle, Slot) -> Bool = { _, _ in false }
+  ) {
     for slot in entity.slots {
       if slot.attribute != nil {
-        if let rule = ColumnRule(slot, reader) { checkAttribute(slot, rule, &list) }
-      } else if let relationship = slot.relationship, let rule = ValidationRule(relationship) {
-        checkRelationship(slot, rule, &list)
+        if part != .relationships, let rule = ColumnRule(slot, reader) { checkAttribute(slot, rule, &list) }
+      } else if part != .attributes, let relationship = slot.relationship, let rule = ValidationRule(relationship) {
+        checkRelationship(slot, rule, &list, mayBeEmpty)
       }
     }
   }
@@ -50,17 +56,21 @@ struct EntityCheck {
     }
   }
 
-  private func checkRelationship(_ slot: Slot, _ rule: ValidationRule, _ list: inout FindingList) {
+  private func checkRelationship(
+    _ slot: Slot, _ rule: ValidationRule, _ list: inout FindingList, _ mayBeEmpty: (NodeHandle, Slot) -> Bool
+  ) {
     for row in 0..<reader.count where !reader.isDeleted(row: row) {
       let count =
         slot.isToMany
         ? reader.toMany(slot: slot.index, row: row).count : reader.toOne(slot: slot.index, row: row) == nil ? 0 : 1
       if count == 0 {
         guard rule.isMandatory else { continue }
+        let isWarning = slot.isToMany && rule.minimumCount <= 0
+        if isWarning, mayBeEmpty(NodeHandle(entity: entity.index, row: row), slot) { continue }
         list.add(
           CheckFinding(
             kind: .missing, object: object(row), property: slot.name, message: "an object is needed",
-            isWarning: slot.isToMany && rule.minimumCount <= 0), kind: .missing)
+            isWarning: isWarning), kind: .missing)
       } else if rule.minimumCount > 0 && count < rule.minimumCount {
         add(count, "at least \(rule.minimumCount) are needed", slot, row, &list)
       } else if rule.maximumCount > 0, count > rule.maximumCount {
@@ -108,13 +118,21 @@ struct DerivationCheck {
     for difference in DerivedAttributes(nodes.model).differences(in: nodes) {
       if nodes.isDeferred(slot: difference.slot.index, of: difference.node) { continue }
       let value = nodes.value(slot: difference.slot.index, of: difference.node)
-      let (text, expected) = (String(value.shownText.prefix(200)), String(difference.expected.shownText.prefix(200)))
-      let derivation = difference.slot.attribute?.derivationExpression ?? ""
+      let text = value.isNull ? "null" : String(value.shownText.prefix(200))
+      let message: String
+      switch difference.expected {
+      case .success(let expected):
+        let derivation = difference.slot.attribute?.derivationExpression ?? ""
+        message = "is \(text), but \(derivation) gives \(expected.shownText.prefix(200))"
+      case .failure(let error):
+        // What the kit cannot parse is not wrong with the object.
+        guard error.code == .invalidValue else { continue }
+        message = "is \(text), but \(error.message)"
+      }
       list.add(
         CheckFinding(
           kind: .derived, object: nodes.objectReference(of: difference.node), property: difference.slot.name,
-          value: value.isNull ? nil : text,
-          message: "is \(value.isNull ? "null" : text), but \(derivation) gives \(expected)", isWarning: true),
+          value: value.isNull ? nil : text, message: message, isWarning: true),
         kind: .derived)
     }
   }

@@ -1,8 +1,8 @@
-import AtomicStoreSPI
+package import AtomicStoreSPI
 import StorePredicates
 
 /// What objects are called, by what they are called in one of the graphs that another one is made of.
-typealias ObjectNames = [ObjectReference: ObjectReference]
+package typealias ObjectNames = [ObjectReference: ObjectReference]
 
 /// An object in several graphs. It may be in another entity of its hierarchy in each.
 struct ObjectIdentity: Hashable {
@@ -24,7 +24,12 @@ struct ObjectIdentity: Hashable {
 
 /// The rules of the model that objects of a graph break and that they did not break in the graphs it was made of. What
 /// was broken may stay as it was; otherwise no change would fit a store that is invalid.
-struct NewFindings {
+package struct NewFindings {
+  /// Which properties are looked at.
+  package enum Part {
+    case all, attributes, relationships
+  }
+
   private struct Breach: Hashable {
     var object: ObjectIdentity
     var property: ScalarString
@@ -32,35 +37,44 @@ struct NewFindings {
     var rule: String?
   }
   private let nodes: NodeTable
-  private let allowsEmptyNonOptionalToMany: Bool
+  private let part: Part
+  private let mayBeEmpty: (NodeHandle, Slot) -> Bool
 
   /// - Parameter allowsEmptyNonOptionalToMany: Leaves out to-manys that are not optional, have no minimum count and are
   ///   empty.
   init(in nodes: NodeTable, allowsEmptyNonOptionalToMany: Bool) {
+    self.init(in: nodes, .all) { _, _ in allowsEmptyNonOptionalToMany }
+  }
+
+  /// - Parameters:
+  ///   - part: Which properties are looked at.
+  ///   - mayBeEmpty: Whether a to-many that is not optional, has no minimum count and is empty is left out.
+  package init(in nodes: NodeTable, _ part: Part, mayBeEmpty: @escaping (NodeHandle, Slot) -> Bool) {
     self.nodes = nodes
-    self.allowsEmptyNonOptionalToMany = allowsEmptyNonOptionalToMany
+    self.part = part
+    self.mayBeEmpty = mayBeEmpty
   }
 
   /// The findings by kind, entity and reference.
   ///
   /// - Parameter sources: The graphs before, with what their objects are called now.
-  func since(_ sources: [(nodes: NodeTable, names: ObjectNames)]) -> [CheckFinding] {
-    let findings = Self.findings(in: nodes).filter {
-      !(allowsEmptyNonOptionalToMany && $0.kind == .missing && $0.isWarning)
-    }
+  package func since(_ sources: [(nodes: NodeTable, names: ObjectNames)]) -> [CheckFinding] {
+    let findings = findings(in: nodes, mayBeEmpty)
     guard !findings.isEmpty else { return [] }
     var known: Set<Breach> = []
     for source in sources {
-      for finding in Self.findings(in: source.nodes) { breach(finding, source.names).map { _ = known.insert($0) } }
+      for finding in self.findings(in: source.nodes, { _, _ in false }) {
+        breach(finding, source.names).map { _ = known.insert($0) }
+      }
     }
     return findings.filter { finding in breach(finding, [:]).map { !known.contains($0) } ?? true }
   }
 
-  private static func findings(in nodes: NodeTable) -> [CheckFinding] {
+  private func findings(in nodes: NodeTable, _ mayBeEmpty: (NodeHandle, Slot) -> Bool) -> [CheckFinding] {
     var list = FindingList(limit: nil)
     let budget = StepBudget()
     for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
-      EntityCheck(nodes, entity, budget).run(&list)
+      EntityCheck(nodes, entity, budget).run(&list, part, mayBeEmpty: mayBeEmpty)
     }
     return list.sorted
   }

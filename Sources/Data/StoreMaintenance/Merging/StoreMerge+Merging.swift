@@ -91,13 +91,26 @@ extension NodeTable {
   ///   - first: The graph whose derived attributes are current.
   ///   - allowsEmptyNonOptionalToMany: As ``StoreMerge/allowsEmptyNonOptionalToMany``.
   /// - Throws: ``StoreMerge/ConflictError`` for objects that break a rule or a uniqueness constraint of the model which
-  ///   they did not break in one of the merged graphs.
+  ///   they did not break in one of the merged graphs; `PersistentStoreError` for a derived attribute that cannot be
+  ///   computed, and could be in each of them.
   func completed(
     mergedFrom graphs: [(nodes: NodeTable, names: ObjectNames)], since first: NodeTable,
     allowsEmptyNonOptionalToMany: Bool
   ) throws -> NodeTable {
     var merged = try withBothEnds(madeOf: graphs).canonical()
-    try DerivedAttributes(merged.model).update(&merged, since: first, skipsFailures: true)
+    let derived = DerivedAttributes(merged.model)
+    var known: Set<DerivedAttributes.Failure>?
+    try derived.update(&merged, since: first) { failure, _ in
+      let failures =
+        known
+        ?? graphs.reduce(into: []) { failures, graph in
+          for failure in derived.failures(in: graph.nodes) {
+            failures.insert(.init(graph.names[failure.object] ?? failure.object, failure.property.string))
+          }
+        }
+      known = failures
+      return failures.contains(failure)
+    }
     let broken = NewFindings(in: merged, allowsEmptyNonOptionalToMany: allowsEmptyNonOptionalToMany).since(graphs)
       .compactMap { finding in
         finding.object.map { StoreMerge.Conflict($0, property: finding.property, rule: finding.message) }

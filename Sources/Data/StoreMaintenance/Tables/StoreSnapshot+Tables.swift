@@ -1,9 +1,10 @@
 package import AtomicStoreSPI
+import StorePredicates
 
 /// A store as tables: what is not in them is an entry of the metadata.
 extension StoreSnapshot {
   /// The metadata entry of a store that holds another one as tables: a dictionary with the version of the form, the
-  /// model of the other store, its metadata entries, and the last reference that it assigned.
+  /// model of the other store, its metadata entries, the last reference that it assigned, and what was wrong with it.
   package static let tablesKey = "AtomicStoreTables"
   private static let tablesVersion = 1
 
@@ -17,6 +18,7 @@ extension StoreSnapshot {
     rest["model"] = (metadata.model ?? nodes.model.description).propertyList
     rest["metadata"] = .dictionary(metadata.entries)
     rest["lastReference"] = .integer(Int128(metadata.lastReference))
+    rest["findings"] = .array(Set(nodes.findings.map(\.breach)).sorted().map { .string($0) })
     return StoreSnapshot(
       nodes: tables,
       metadata: StoreMetadata(
@@ -24,7 +26,23 @@ extension StoreSnapshot {
         lastReference: max(metadata.lastReference, tables.greatestIntegerReference), model: form.model.description))
   }
 
-  /// The store that these tables hold, with its references, UUID and metadata.
+  /// What is wrong with the store that these tables hold and was not when they were made of one: what `check` lists,
+  /// and derived attributes that do not have their value. An empty to-many without a minimum count is not, since its
+  /// objects may follow.
+  ///
+  /// - Parameter store: What ``ofTables()`` returned.
+  package func newFindings(in store: StoreSnapshot) -> [CheckFinding] {
+    let known = knownBreaches
+    return store.nodes.findings.filter { !known.contains($0.breach) }
+  }
+
+  /// The findings in the store that the tables were made of.
+  private var knownBreaches: Set<String> {
+    Set((metadata.entries[Self.tablesKey]?.dictionaryValue?["findings"]?.arrayValue ?? []).compactMap(\.stringValue))
+  }
+
+  /// The store that these tables hold, with its references, UUID and metadata. Derived attributes without a value are
+  /// computed, unless they had none in the store that the tables were made of.
   ///
   /// - Throws: `.malformed` for a damaged metadata entry, `.unsupportedVersion`, `.modelMismatch` for tables of another
   ///   model; see ``RelationalForm/graph(of:)`` for the rows.
@@ -53,7 +71,14 @@ extension StoreSnapshot {
         .modelMismatch,
         "the tables do not fit the model in the metadata entry \(Self.tablesKey): \(form.difference(of: nodes.model))")
     }
-    let graph = try form.graph(of: tables)
+    var graph = try form.graph(of: tables)
+    let known = knownBreaches
+    // What had no value before, although its derivation gave the same one.
+    let kept = Set(
+      graph.findings.lazy.filter { $0.kind == .derived && known.contains($0.breach) }.compactMap { finding in
+        finding.object.map { DerivedAttributes.Failure($0, finding.property ?? "") }
+      })
+    try DerivedAttributes(model).fill(&graph) { kept.contains($0) }
     // What was added to the directory, by its user or while it was read, is the store's.
     var all = entries
     for entry in metadata.entries
@@ -65,5 +90,26 @@ extension StoreSnapshot {
       metadata: StoreMetadata(
         storeType: metadata.storeType, uuid: metadata.uuid, entries: all,
         lastReference: max(last, graph.greatestIntegerReference), model: description))
+  }
+}
+
+extension NodeTable {
+  fileprivate var findings: [CheckFinding] {
+    StoreCheck(registry: StoreRegistry()).check(self).findings.filter {
+      $0.kind != .model && !($0.kind == .missing && $0.isWarning)
+    }
+  }
+}
+
+extension CheckFinding {
+  /// A text that is the same as long as the same is wrong.
+  fileprivate var breach: String {
+    let what =
+      switch kind {
+      case .derived: message
+      case .unique: value ?? ""
+      default: rule ?? ""
+      }
+    return "\(kind.rawValue) \(object.map(\.description) ?? "").\(property ?? "") \(what)"
   }
 }

@@ -124,10 +124,33 @@ public struct StoreMigrator: Sendable {
       new = try new.canonical()
     }
     try RelationshipDemands(mapping, old, new).refuse(stage.name)
-    // New derivations, other ones than before, and those of converted values.
-    try DerivedAttributes(new.model).recompute(&new)
+    try Self.derive(&new, from: old)
     result.nodes = new
     result.steps.append(Step(name: stage.name, mapping: mapping, losses: losses))
+  }
+
+  /// Computes new derivations, other ones than before, and those of converted values.
+  ///
+  /// - Throws: `.invalidValue` for one that cannot be computed, and could be before. An expression that cannot be
+  ///   parsed does not hold a migration up: the attribute keeps its value.
+  private static func derive(_ new: inout NodeTable, from old: NodeTable) throws(PersistentStoreError) {
+    var known: Set<DerivedAttributes.Failure>?
+    let model = new.model
+    try DerivedAttributes(model).update(&new) { failure, error in
+      if error.code == .invalidModel { return true }
+      let failures = known ?? Set(DerivedAttributes(old.model).failures(in: old))
+      known = failures
+      guard let entity = model.entity(named: failure.object.entityName),
+        let slot = entity.slot(named: failure.property.string).map({ entity.slots[$0] })
+      else { return false }
+      // Entities and properties may have other names now.
+      return [entity.name, entity.declaration.renamingIdentifier].compactMap(\.self).contains { entityName in
+        let object = ObjectReference(entityName: entityName, reference: failure.object.reference)
+        return [slot.name, slot.attribute?.renamingIdentifier].compactMap(\.self).contains {
+          failures.contains(.init(object, $0))
+        }
+      }
+    }
   }
 
   /// Required properties that were left without a value.

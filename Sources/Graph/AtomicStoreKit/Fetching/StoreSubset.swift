@@ -37,7 +37,7 @@ public struct StoreSubset: StoreSubsetting {
   ///   empty one that is not optional.
   public func nodes(of store: PersistentStore) throws -> (nodes: NodeTable, notes: [StoreSelection.Note]) {
     var (nodes, notes) = try related.restrict(store, to: try chosen(store))
-    try DerivedAttributes(nodes.model).update(&nodes, since: store.nodes, skipsFailures: true)
+    try DerivedAttributes(nodes.model).update(&nodes, since: store.nodes, keeping: { _, _ in true })
     return (nodes, notes)
   }
 

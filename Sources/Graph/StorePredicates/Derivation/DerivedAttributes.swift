@@ -27,7 +27,19 @@ package struct DerivedAttributes {
   package struct Difference {
     package let node: NodeHandle
     package let slot: Slot
-    package let expected: StoredValue
+    /// What it gives, or why it cannot be computed.
+    package let expected: Result<StoredValue, PersistentStoreError>
+  }
+
+  /// A derived attribute of an object that cannot be computed.
+  package struct Failure: Hashable {
+    package let object: ObjectReference
+    package let property: ScalarString
+
+    package init(_ object: ObjectReference, _ property: String) {
+      self.object = object
+      self.property = ScalarString(property)
+    }
   }
 
   /// The derived attributes by the index of their entity, inherited ones included, in the order of slots.
@@ -60,43 +72,60 @@ package struct DerivedAttributes {
   ///   - nodes: The nodes after the change.
   ///   - old: The nodes before it, of the same model; nil to compute the attributes of all nodes.
   ///   - time: The time of the change; nil to leave times as they are.
-  ///   - skipsFailures: Whether what cannot be computed keeps its value. What did not change keeps it in any case.
+  ///   - isKept: Whether an attribute that cannot be computed keeps its value, for the reason that is passed. It does
+  ///     in any case if the node did not change and the attribute could not be computed before.
   /// - Throws: `.invalidModel` for an expression that cannot be parsed, `.invalidValue` for one that cannot be
   ///   computed.
   package func update(
-    _ nodes: inout NodeTable, since old: NodeTable? = nil, time: Date? = nil, skipsFailures: Bool = false
+    _ nodes: inout NodeTable, since old: NodeTable? = nil, time: Date? = nil,
+    keeping isKept: (Failure, PersistentStoreError) -> Bool = { _, _ in false }
   ) throws(PersistentStoreError) {
     guard !isEmpty else { return }
     for _ in 0..<passCount {
-      let changes = try changes(of: nodes, since: old, time, skipsFailures)
+      let changes = try changes(of: nodes, since: old, time, isKept)
       // Times are set once: then they differ from the old ones.
-      for change in changes { try nodes.set(change.expected, slot: change.slot.index, of: change.node) }
+      try set(changes, in: &nodes)
       if changes.isEmpty { return }
     }
   }
 
-  /// Computes the derived attributes of all nodes. Times, and what cannot be computed, stay as they are.
-  package func recompute(_ nodes: inout NodeTable) throws(PersistentStoreError) {
-    guard !isEmpty else { return }
+  /// Computes those derived attributes that have no value, except times and what cannot be computed.
+  ///
+  /// - Parameter isKept: Whether one stays without a value.
+  package func fill(
+    _ nodes: inout NodeTable, keeping isKept: (Failure) -> Bool
+  ) throws(PersistentStoreError) {
     for _ in 0..<passCount {
-      let changes = differences(in: nodes)
-      for change in changes { try nodes.set(change.expected, slot: change.slot.index, of: change.node) }
+      let changes = differences(in: nodes).compactMap { difference -> Change? in
+        guard case .success(let value) = difference.expected,
+          nodes.value(slot: difference.slot.index, of: difference.node).isNull,
+          !isKept(Failure(nodes.objectReference(of: difference.node), difference.slot.name))
+        else { return nil }
+        return Change(node: difference.node, slot: difference.slot.index, value: value)
+      }
       if changes.isEmpty { return }
+      try set(changes, in: &nodes)
     }
   }
 
-  /// The derived attributes whose values are not what the derivation gives. Times, and what cannot be computed, are
-  /// skipped.
+  /// The derived attributes whose values are not what the derivation gives, and those that cannot be computed. Times
+  /// are skipped.
   package func differences(in nodes: NodeTable) -> [Difference] {
     var found: [Difference] = []
     let rows = RowEvaluator(nodes, store: store)
     for entity in nodes.model.entities where !derivations[entity.index].isEmpty {
       for node in nodes.handles(of: entity.index) {
         for derivation in derivations[entity.index] where !derivation.isTime {
-          guard let value = try? value(of: derivation, node, rows),
-            !value.isIdentical(to: nodes.value(slot: derivation.slot.index, of: node))
-          else { continue }
-          found.append(Difference(node: node, slot: derivation.slot, expected: value))
+          let expected: Result<StoredValue, PersistentStoreError>
+          do throws(PersistentStoreError) { expected = .success(try value(of: derivation, node, rows)) } catch {
+            expected = .failure(error)
+          }
+          if case .success(let value) = expected,
+            value.isIdentical(to: nodes.value(slot: derivation.slot.index, of: node))
+          {
+            continue
+          }
+          found.append(Difference(node: node, slot: derivation.slot, expected: expected))
         }
       }
     }
@@ -104,23 +133,42 @@ package struct DerivedAttributes {
   }
 
   private func changes(
-    of nodes: NodeTable, since old: NodeTable?, _ time: Date?, _ skipsFailures: Bool
-  ) throws(PersistentStoreError) -> [Difference] {
-    var changes: [Difference] = []
+    of nodes: NodeTable, since old: NodeTable?, _ time: Date?, _ isKept: (Failure, PersistentStoreError) -> Bool
+  ) throws(PersistentStoreError) -> [Change] {
+    var changes: [Change] = []
     let (rows, oldRows) = (RowEvaluator(nodes, store: store), old.map { RowEvaluator($0, store: store) })
     for entity in nodes.model.entities where !derivations[entity.index].isEmpty {
       for node in nodes.handles(of: entity.index) {
-        try collect(&changes, node, entity, rows, oldRows, time, skipsFailures)
+        try collect(&changes, node, entity, rows, oldRows, time, isKept)
       }
     }
     return changes
   }
 
+  /// The derived attributes that cannot be computed.
+  package func failures(in nodes: NodeTable) -> [Failure] {
+    differences(in: nodes).compactMap { difference in
+      guard case .failure = difference.expected else { return nil }
+      return Failure(nodes.objectReference(of: difference.node), difference.slot.name)
+    }
+  }
+
+  private func set(_ changes: [Change], in nodes: inout NodeTable) throws(PersistentStoreError) {
+    for change in changes { try nodes.set(change.value, slot: change.slot, of: change.node) }
+  }
+
+  /// A value that a derived attribute gets.
+  private struct Change {
+    let node: NodeHandle
+    let slot: Int
+    let value: StoredValue
+  }
+
   // MARK: One node
 
   private func collect(
-    _ changes: inout [Difference], _ node: NodeHandle, _ entity: Entity, _ rows: RowEvaluator,
-    _ oldRows: RowEvaluator?, _ time: Date?, _ skipsFailures: Bool
+    _ changes: inout [Change], _ node: NodeHandle, _ entity: Entity, _ rows: RowEvaluator,
+    _ oldRows: RowEvaluator?, _ time: Date?, _ isKept: (Failure, PersistentStoreError) -> Bool
   ) throws(PersistentStoreError) {
     let (nodes, old) = (rows.nodes, oldRows?.nodes)
     let object = nodes.objectReference(of: node)
@@ -133,13 +181,14 @@ package struct DerivedAttributes {
       if derivation.isTime {
         guard let time, isChanged, former.map({ $0.isIdentical(to: current) }) ?? current.isNull else { continue }
         let value = slot.attributeType?.fitting(.date(time)) ?? .null
-        changes.append(Difference(node: node, slot: slot, expected: value))
+        changes.append(Change(node: node, slot: slot.index, value: value))
         continue
       }
       let value: StoredValue
       do throws(PersistentStoreError) { value = try self.value(of: derivation, node, rows) } catch {
-        // An attribute that cannot be computed keeps its value if nothing that it depends on changed.
-        guard isChanged, !skipsFailures else { continue }
+        // What could be computed before depends on something that changed.
+        if !isChanged, let before, let oldRows, (try? self.value(of: derivation, before, oldRows)) == nil { continue }
+        if isKept(Failure(object, slot.name), error) { continue }
         throw error
       }
       if value.isIdentical(to: current) { continue }
@@ -149,7 +198,7 @@ package struct DerivedAttributes {
       {
         continue
       }
-      changes.append(Difference(node: node, slot: slot, expected: value))
+      changes.append(Change(node: node, slot: slot.index, value: value))
     }
   }
 
