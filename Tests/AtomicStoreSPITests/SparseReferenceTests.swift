@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import AtomicStoreSPI
+@testable import StorePrimitives
 
 @Suite("Nodes by numbers and texts") struct SparseReferenceTests {
   @Test("nodes by scattered numbers are like a dictionary, also after removals", arguments: 1...10)
@@ -62,6 +63,17 @@ import Testing
       #expect(text(number).withUnsafeBufferPointer { numbers.isText($0, number) && !numbers.isText($0, number + 1) })
     }
     #expect(text(20_000).withUnsafeBufferPointer { numbers.number(of: $0) } == nil && numbers.count == 20_000)
+  }
+
+  @Test("first texts that are far longer than the others take no room for all")
+  func longFirstTexts() {
+    var numbers = TextNumbers(expecting: 3_000_000)
+    var text = [UInt8](repeating: 97, count: 16_000)
+    for number in 0..<3_100 {
+      text.replaceSubrange(0..<2, with: [UInt8(number & 63) + 32, UInt8(number >> 6) + 32])
+      #expect(text.withUnsafeBufferPointer { numbers.add($0) } == number)
+    }
+    #expect(numbers.bytes.capacity < numbers.bytes.count * 3)
   }
 
   private static func model() throws -> ManagedObjectModel {

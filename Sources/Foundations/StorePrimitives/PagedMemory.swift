@@ -27,7 +27,8 @@ package enum PagedMemory {
   /// - blocks of sixteen bytes,
   /// - copies of Swift arrays and of columns that are in memory already (`StoreBytes.init(_:)`, tables that are edited,
   ///   put in order or saved), of the same size or half as much again, where Swift would end the program, too,
-  /// - edits of objects, whose values are in memory.
+  /// - edits of objects, whose values are in memory,
+  /// - output, whose room doubles as that of Swift's arrays does.
   package static func required(_ block: UnsafeMutableRawPointer?, to bytes: Int) -> UnsafeMutableRawPointer {
     guard let memory = resized(block, to: bytes) else { endProgram(bytes) }
     return memory
@@ -37,8 +38,7 @@ package enum PagedMemory {
   package static func endProgram(_ bytes: Int) -> Never {
     // Not reachable from data: what a file contains never decides about a size that comes here. A load asks for memory
     // only by `tryToGrow`, `tryToReserveCells`, `tryToReallocateHeap` and `resized(_:to:)`, which fail, and throws.
-    // What calls this copies or edits values that are in memory already, and needs at most half as much again;
-    // `required(_:to:)` has the list.
+    // What calls this copies, edits or writes values that are in memory already; `required(_:to:)` has the list.
     preconditionFailure("not enough memory for \(bytes) bytes")
   }
 

@@ -35,11 +35,16 @@ package struct TextNumbers: Sendable {
   /// Makes room for that many texts.
   package mutating func reserve(_ count: Int) {
     ends.reserveCapacity(count)
-    if !ends.isEmpty { bytes.reserveCapacity(bytes.count / ends.count * count / 8 * 9) }
+    // The first texts may be far longer than the others: what they promise counts up to a limit.
+    if !ends.isEmpty {
+      bytes.reserveCapacity(min(bytes.count / ends.count * count / 8 * 9, max(bytes.count, Self.greatestRoom)))
+    }
     var size = max(16, places.count)
     while count * 4 > size * 3 { size *= 2 }
     if size > places.count { grow(to: size) }
   }
+
+  private static let greatestRoom = 64 << 20
 
   /// The number of texts.
   package var count: Int { ends.count }

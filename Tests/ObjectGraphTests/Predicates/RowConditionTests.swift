@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import BuiltInStoreFormats
 import Foundation
 import TestSupport
 import Testing
@@ -117,5 +118,42 @@ import Testing
     // The tests around a condition take a few steps.
     #expect(try outcome(least + 5, onObjects: false) == result)
     #expect(try outcome(least - 20, onObjects: false) == outcome(least - 20, onObjects: true))
+  }
+
+  @Test("objects of two stores are not one object because their rows have the same number", arguments: [true, false])
+  func twoStores(onObjects: Bool) throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Person",
+          properties: [
+            .attribute("number", .integer64), .toOne("boss", "Person", inverse: "staff"),
+            .toMany("staff", "Person", inverse: "boss"),
+          ])
+      ]))
+    let folder = try TestFolder()
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
+    let context = ManagedObjectContext(coordinator)
+    for (name, numbers) in [("a", [1, 2, 3]), ("b", [100, 5, 6])] {
+      let store = try coordinator.addPersistentStore(type: "BinaryPropertyList", at: folder.file("\(name).plist"))
+      var boss: ManagedObject?
+      for number in numbers {
+        let person = try context.insertNewObject(forEntityName: "Person")
+        try context.assign(person, to: store)
+        try person.setValue(number, forKey: "number")
+        try person.setValue(boss, forKey: "boss")
+        boss = boss ?? person
+      }
+    }
+    try context.save()
+    var request = FetchRequest<ManagedObject>(entityName: "Person")
+    let columns = [
+      "max:(boss.number)", "count:(@distinctUnionOfObjects.boss)", "sum:(@distinctUnionOfObjects.boss.number)",
+      "max:(boss.staff.number)",
+    ]
+    request.propertiesToFetch = try columns.map { try FetchColumn(format: $0, as: $0) }
+    if onObjects { request.filter = { _ in true } }
+    let rows = try context.fetchRows(request)
+    #expect(rows.map { row in columns.map { "\(row[$0] ?? "null")" } } == [["100", "2", "101", "6"]])
   }
 }

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "9a571bd5ae60628285b41f4d6314215d07faa4a5c70b3553a0cd94bd80b6440b"
+#define ASP_INTERFACE "4c380b77b677d4b8cf148ffad2cdb5dd08f20137b1a22ac47898bb162fe3aa4c"

@@ -44,3 +44,8 @@ public struct CheckFinding: Sendable, Hashable, CustomStringConvertible {
     return (isWarning ? "warning: " : "") + (subject.isEmpty ? message : "\(subject): \(message)")
   }
 }
+
+/// Which properties a check looks at.
+package enum CheckedProperties {
+  case all, attributes, relationships
+}

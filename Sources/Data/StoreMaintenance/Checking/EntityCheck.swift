@@ -21,7 +21,7 @@ struct EntityCheck {
   ///   - part: Which properties to check.
   ///   - mayBeEmpty: Leaves out the warning that a to-many is empty.
   func run(
-    _ list: inout FindingList, _ part: NewFindings.Part = .all,
+    _ list: inout FindingList, _ part: CheckedProperties = .all,
     mayBeEmpty: (NodeHandle, Slot) -> Bool = { _, _ in false }
   ) {
     for slot in entity.slots {

@@ -25,11 +25,6 @@ struct ObjectIdentity: Hashable {
 /// The rules of the model that objects of a graph break and that they did not break in the graphs it was made of. What
 /// was broken may stay as it was; otherwise no change would fit a store that is invalid.
 package struct NewFindings {
-  /// Which properties are looked at.
-  package enum Part {
-    case all, attributes, relationships
-  }
-
   private struct Breach: Hashable {
     var object: ObjectIdentity
     var property: ScalarString
@@ -37,7 +32,7 @@ package struct NewFindings {
     var rule: String?
   }
   private let nodes: NodeTable
-  private let part: Part
+  private let part: CheckedProperties
   private let mayBeEmpty: (NodeHandle, Slot) -> Bool
 
   /// - Parameter allowsEmptyNonOptionalToMany: Leaves out to-manys that are not optional, have no minimum count and are
@@ -49,7 +44,7 @@ package struct NewFindings {
   /// - Parameters:
   ///   - part: Which properties are looked at.
   ///   - mayBeEmpty: Whether a to-many that is not optional, has no minimum count and is empty is left out.
-  package init(in nodes: NodeTable, _ part: Part, mayBeEmpty: @escaping (NodeHandle, Slot) -> Bool) {
+  package init(in nodes: NodeTable, _ part: CheckedProperties, mayBeEmpty: @escaping (NodeHandle, Slot) -> Bool) {
     self.nodes = nodes
     self.part = part
     self.mayBeEmpty = mayBeEmpty

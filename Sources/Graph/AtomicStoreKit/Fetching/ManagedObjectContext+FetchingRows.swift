@@ -171,7 +171,9 @@ extension ManagedObjectContext {
     let plan = try plan(request, for: .rows)
     guard case .columns(let searches) = plan,
       searches.allSatisfy({ search in trees.allSatisfy { search.cache.evaluates($0, on: search.version) } }),
-      let found = try rows(of: request, by: plan), found.objects.isEmpty
+      let found = try rows(of: request, by: plan), found.objects.isEmpty,
+      // Rows of two stores may have the same number.
+      found.parts.allSatisfy({ $0.cache === found.parts[0].cache })
     else { return nil }
     return .stored(found, fetchState.stepBudget)
   }

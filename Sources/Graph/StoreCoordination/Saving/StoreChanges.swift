@@ -63,9 +63,10 @@ package struct ChangedRows: Sendable {
 
   /// Adds a row with a value, or nil, for each slot.
   package mutating func append(_ row: Int, _ new: [StoredValue?]) {
-    // Where there are many, there may be one for each row. Memory that is not used is never touched.
+    // Where there are many, there may be one for each row. Memory that is not used is never touched, but may not be
+    // there.
     if rows.count == 256 {
-      let count = version.rowCount(of: entity)
+      let count = min(version.rowCount(of: entity), (2 << 20) / max(slots.count, 1))
       rows.reserveCapacity(count)
       values.reserveCapacity(count * slots.count)
     }
