@@ -88,22 +88,23 @@ import Testing
     #expect(found.map(\.description) == ["Emp.json:2 (Emp/22.dept): a value is needed"])
   }
 
-  @Test("null for a composite attribute is null for its parts; without the member they keep their values")
-  func composite() throws {
+  private static func text(_ name: String) -> AttributeDescription { AttributeDescription(name: name, type: .string) }
+
+  /// For an entity whose home is an address.
+  private static func importer(_ composites: [CompositeDescription]) throws -> StoreImporter {
     var importer = StoreImporter()
     importer.model = try ManagedObjectModel(
       ModelDescription(
-        entities: [
-          EntityDescription(
-            name: "P", properties: [.attribute(AttributeDescription(name: "home", type: .composite("Address")))])
-        ],
-        composites: [
-          CompositeDescription(
-            name: "Address",
-            attributes: [
-              AttributeDescription(name: "city", type: .string), AttributeDescription(name: "code", type: .string),
-            ])
-        ]))
+        entities: [EntityDescription(name: "P", properties: [.attribute("home", .composite("Address"))])],
+        composites: composites))
+    return importer
+  }
+
+  @Test("null for a composite attribute is null for its parts; without the member they keep their values")
+  func composite() throws {
+    var importer = try Self.importer([
+      CompositeDescription(name: "Address", attributes: [Self.text("city"), Self.text("code")])
+    ])
     let all = #"{"id": 1, "home": {"city": "Bern", "code": "3000"}}"#
     let store = [all, all.replacing("1,", with: "2,"), all.replacing("1,", with: "3,")].joined(separator: "\n")
     importer.existing = try importer.read([Self.json("P", store)]).nodes
@@ -132,19 +133,12 @@ import Testing
 
   @Test("null for a composite attribute within another one is null for its parts")
   func nestedComposite() throws {
-    func text(_ name: String) -> AttributeDescription { AttributeDescription(name: name, type: .string) }
-    var importer = StoreImporter()
-    importer.model = try ManagedObjectModel(
-      ModelDescription(
-        entities: [
-          EntityDescription(
-            name: "P", properties: [.attribute(AttributeDescription(name: "home", type: .composite("Address")))])
-        ],
-        composites: [
-          CompositeDescription(
-            name: "Address", attributes: [text("city"), AttributeDescription(name: "place", type: .composite("Place"))]),
-          CompositeDescription(name: "Place", attributes: [text("x"), text("y")]),
-        ]))
+    var importer = try Self.importer([
+      CompositeDescription(
+        name: "Address",
+        attributes: [Self.text("city"), AttributeDescription(name: "place", type: .composite("Place"))]),
+      CompositeDescription(name: "Place", attributes: [Self.text("x"), Self.text("y")]),
+    ])
     let all = #"{"id": 1, "home": {"city": "Bern", "place": {"x": "1", "y": "2"}}}"#
     importer.existing = try importer.read([Self.json("P", all + "\n" + all.replacing("1,", with: "2,"))]).nodes
     importer.existingObjects = .update

@@ -149,7 +149,7 @@ import Testing
 
   @Test("a record that is bad because names need too much memory is bad for that reason when it is read again")
   func longNamesAgain() throws {
-    // The last name is the first one for which there is no room.
+    // The last name is the first one that does not fit.
     let members = (0..<210).map { "\"m\($0)\":1" }.joined(separator: ",")
     let source = ImportSource(
       bytes: Array(("{\"" + String(repeating: "n", count: 20_000) + "\": {\(members)}}").utf8), name: "R.ndjson")

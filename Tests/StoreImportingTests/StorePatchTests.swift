@@ -235,6 +235,26 @@ import Testing
       ])
   }
 
+  @Test("a reference that is the name of another object is refused, also a name with a number", arguments: 1...3)
+  func takenNames(_ number: Int) throws {
+    let reference = number == 1 ? "Emma" : "Emma (\(number))"
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Person", properties: [.attribute("name", .string)], subentities: [EntityDescription(name: "Student")])
+      ]))
+    let builder = NodeTableBuilder(model: model)
+    for (entity, reference) in [("Person", reference), ("Student", "a"), ("Student", "b")] {
+      let entity = try #require(model.entity(named: entity))
+      try builder.beginNode(entity: entity.index, reference: .string(reference))
+      try builder.set(.string("Emma"), slot: try #require(entity.slot(named: "name")))
+    }
+    let nodes = try builder.finish()
+    let keys = try ObjectKeys([("Student", ["name"])], models: [model])
+    let isRefused = (try? KeyedNames(keys, nodes, nodes)) == nil
+    #expect(isRefused == (number < 3))
+  }
+
   @Test(
     "a key may be a part of a composite, and an attribute whose name has a dot, also of the object at a to-one",
     arguments: ["home.city", "x.y", "friend.home.city", "friend.x.y"])

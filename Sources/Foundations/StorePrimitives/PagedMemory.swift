@@ -28,7 +28,9 @@ package enum PagedMemory {
   /// - copies of Swift arrays and of columns that are in memory already (`StoreBytes.init(_:)`, tables that are edited,
   ///   put in order or saved), of the same size or half as much again, where Swift would end the program, too,
   /// - edits of objects, whose values are in memory,
-  /// - output, whose room doubles as that of Swift's arrays does.
+  /// - the buffer of a `ByteWriter`: 1 MB, or what a format collects before it passes it on, and one row more. A byte
+  ///   of a value that is in memory becomes at most six (`&quot;`, `\u0000`), and the room for them doubles, where a
+  ///   Swift array's would, too.
   package static func required(_ block: UnsafeMutableRawPointer?, to bytes: Int) -> UnsafeMutableRawPointer {
     guard let memory = resized(block, to: bytes) else { endProgram(bytes) }
     return memory
@@ -36,9 +38,10 @@ package enum PagedMemory {
 
   /// Ends the program if memory runs out where an error cannot be thrown, as Swift's arrays do.
   package static func endProgram(_ bytes: Int) -> Never {
-    // Not reachable from data: what a file contains never decides about a size that comes here. A load asks for memory
-    // only by `tryToGrow`, `tryToReserveCells`, `tryToReallocateHeap` and `resized(_:to:)`, which fail, and throws.
-    // What calls this copies, edits or writes values that are in memory already; `required(_:to:)` has the list.
+    // Not reachable by what a file says of sizes: a load asks for memory only by `tryToGrow`, `tryToReserveCells`,
+    // `tryToReallocateHeap` and `resized(_:to:)`, which fail, and throws. What calls this copies, edits or writes
+    // values that are in memory already, in a small multiple of their size; `required(_:to:)` has the list. Every Swift
+    // array of the same values would end the program at the same place.
     preconditionFailure("not enough memory for \(bytes) bytes")
   }
 

@@ -71,8 +71,13 @@ package struct KeyedNames {
           if counts[Int(number)] > 1 { isUnique = false }
         }
       }
-      try checkReferences(of: root, side) { texts.number(of: $0).map { counts[$0] > 0 } ?? false }
-      if isUnique { continue }
+      func check() throws(PersistentStoreError) {
+        try checkReferences(of: root, side) { texts.number(of: $0).map { counts[$0] > 0 } ?? false }
+      }
+      guard !isUnique else {
+        try check()
+        continue
+      }
       /// How many objects have a name so far, or the greatest number that distinguishes them.
       var used = [Int](repeating: 0, count: texts.count)
       for entity in keyed {
@@ -104,6 +109,8 @@ package struct KeyedNames {
         side.numbers[entity.index] = numbers
         if repeated > 0 { side.repeated.append((entity.name, repeated)) }
       }
+      // Names with numbers are names, too.
+      try check()
     }
     side.repeated.sort { (model.entity(named: $0.entity)?.index ?? 0) < (model.entity(named: $1.entity)?.index ?? 0) }
   }
