@@ -1,8 +1,9 @@
 import AtomicStoreSPI
 import StoreCoordination
 import StoreImporting
-import StoreMaintenance
 import Testing
+
+@testable import StoreMaintenance
 
 @Suite("Patches with one end of a relationship") struct PatchEndTests {
   private static func snapshot(_ nodes: NodeTable?) throws -> StoreSnapshot {
@@ -40,6 +41,25 @@ import Testing
     #expect(Self.differences(patched, new) == [])
     #expect(patched.nodes.inverseDisagreements() == [])
     #expect(Self.differences(try patch.reversed.apply(to: new), old) == [])
+  }
+
+  @Test("an object that a patch deletes cannot be named by what it adds", arguments: ["skills", "badge"])
+  func namesDeleted(_ property: String) throws {
+    let old = try Self.graphs(["Emp": "id\n1\n"]).old
+    let (object, value): (ObjectReference, (ObjectReference) -> StoredValue) =
+      property == "badge"
+      ? (ObjectReference(entityName: "Badge", reference: .integer(4)), { .toOne($0) })
+      : (ObjectReference(entityName: "Skill", reference: .integer(2)), { .toMany([$0]) })
+    var nodes = old.nodes
+    try nodes.removeWithLinks([try #require(nodes.handle(for: object))])
+    let deletion = try StorePatch(from: old, to: Self.snapshot(nodes))
+    #expect(Self.differences(try deletion.apply(to: old), try Self.snapshot(nodes)) == [])
+    let employee = ObjectReference(entityName: "Emp", reference: .integer(3))
+    let before = try #require(old.nodes.handle(for: employee).flatMap { old.nodes.value(forKey: property, of: $0) })
+    let patch = StorePatch(
+      changes: deletion.changes + [.changed(employee, property: property, old: before, new: value(object))])
+    let error = try #require(throws: StorePatch.ConflictError.self) { _ = try patch.apply(to: old) }
+    #expect(error.conflicts.map(\.description) == ["Emp/3.\(property): names \(object), which the patch deletes"])
   }
 
   @Test("ends that contradict what the patch does not decide about are conflicts, all listed")

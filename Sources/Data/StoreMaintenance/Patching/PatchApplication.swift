@@ -44,7 +44,9 @@ struct PatchApplication {
     try insert(changes)
     for change in changes { try set(change) }
     try stop()
-    for change in changes { try setOtherEnds(change, since: old) }
+    var ends = OtherEnds()
+    for change in changes { try setOtherEnds(change, since: old, &ends) }
+    try set(ends)
     try delete()
     try stop()
     if changes.contains(where: concernsRelationships) {
@@ -211,19 +213,34 @@ struct PatchApplication {
 
   /// Makes the other ends of a change agree with it, unless the patch decides about them itself. To-many relationships
   /// with a to-one inverse follow from that later.
-  private mutating func setOtherEnds(_ change: PatchChange, since old: NodeTable) throws {
+  private mutating func setOtherEnds(_ change: PatchChange, since old: NodeTable, _ ends: inout OtherEnds) throws {
     switch change {
     case .inserted(let object, let values):
-      for (property, _) in values { try setOtherEnds(of: property, object, []) }
+      for (property, _) in values { try setOtherEnds(of: property, object, [], &ends) }
     case .changed(let object, let property, _, _):
       let value = old.handle(for: object).flatMap { old.value(forKey: property, of: $0) }
-      try setOtherEnds(of: property, object, value?.references ?? [])
+      try setOtherEnds(of: property, object, value?.references ?? [], &ends)
     case .deleted, .metadata: return
     }
   }
 
+  /// What to-many relationships gain and lose as the other ends of changes: each is set once, however many there are.
+  private struct OtherEnds {
+    var order: [ChangedProperty] = []
+    var changes: [ChangedProperty: (added: [ObjectReference], removed: Set<ObjectReference>)] = [:]
+
+    mutating func add(_ object: ObjectReference, to end: ChangedProperty, isAdded: Bool) {
+      if changes[end] == nil { order.append(end) }
+      if isAdded {
+        changes[end, default: ([], [])].added.append(object)
+      } else {
+        changes[end, default: ([], [])].removed.insert(object)
+      }
+    }
+  }
+
   private mutating func setOtherEnds(
-    of property: String, _ object: ObjectReference, _ before: [ObjectReference]
+    of property: String, _ object: ObjectReference, _ before: [ObjectReference], _ ends: inout OtherEnds
   ) throws {
     guard let node = nodes.handle(for: object) else { return }
     let entity = nodes.model.entity(at: node.entity)
@@ -233,14 +250,26 @@ struct PatchApplication {
     let after = nodes.value(slot: slot.index, of: node).references
     let (known, kept) = (Set(before), Set(after))
     for other in before.filter({ !kept.contains($0) }) + after.filter({ !known.contains($0) }) {
-      guard let there = nodes.handle(for: other), targets[ChangedProperty(other, inverse.name)] == nil else { continue }
-      let named = nodes.value(slot: inverse.index, of: there).references
-      guard named.contains(object) != kept.contains(other) else { continue }
-      let rest = named.filter { $0 != object }
-      let value: StoredValue =
-        inverse.isToMany
-        ? .toMany(kept.contains(other) ? named + [object] : rest) : kept.contains(other) ? .toOne(object) : .null
-      try nodes.set(value, slot: inverse.index, of: there)
+      let end = ChangedProperty(other, inverse.name)
+      guard !gone.contains(other), targets[end] == nil, let there = nodes.handle(for: other) else { continue }
+      if inverse.isToMany {
+        ends.add(object, to: end, isAdded: kept.contains(other))
+      } else {
+        let isNamed = nodes.value(slot: inverse.index, of: there).references.contains(object)
+        guard isNamed != kept.contains(other) else { continue }
+        try nodes.set(isNamed ? .null : .toOne(object), slot: inverse.index, of: there)
+      }
+    }
+  }
+
+  private mutating func set(_ ends: OtherEnds) throws {
+    for end in ends.order {
+      guard let change = ends.changes[end], let node = nodes.handle(for: end.object),
+        let slot = nodes.model.entity(at: node.entity).slot(named: end.name.string)
+      else { continue }
+      let rest = nodes.value(slot: slot, of: node).references.filter { !change.removed.contains($0) }
+      let known = Set(rest)
+      try nodes.set(.toMany(rest + change.added.filter { !known.contains($0) }), slot: slot, of: node)
     }
   }
 
@@ -277,6 +306,7 @@ struct PatchApplication {
   private mutating func checkReferences(
     to deleted: Set<ObjectReference>, except isChanged: (ObjectReference, String) -> Bool
   ) {
+    var ownEnds: [ChangedProperty: Set<ObjectReference>] = [:]
     for entity in nodes.model.entities {
       let slots = entity.slots.filter { $0.isRelationship && !$0.followsFromInverse(in: nodes.model) }
       for node in nodes.handles(of: entity.index) where !slots.isEmpty {
@@ -289,7 +319,7 @@ struct PatchApplication {
             case .toMany(let list): list
             default: []
             }
-          for member in members where deleted.contains(member) && !isOwnEnd(of: member, slot, object) {
+          for member in members where deleted.contains(member) && !isOwnEnd(of: member, slot, object, &ownEnds) {
             add(object, slot.name, "names \(member), which the patch deletes")
           }
         }
@@ -299,11 +329,19 @@ struct PatchApplication {
 
   /// Whether a deleted object names, in a relationship where neither end follows from the other, what names it: the
   /// patch then has one of the two ends.
-  private func isOwnEnd(of deleted: ObjectReference, _ slot: Slot, _ object: ObjectReference) -> Bool {
+  ///
+  /// - Parameter ends: What deleted objects name, as far as that was asked for.
+  private func isOwnEnd(
+    of deleted: ObjectReference, _ slot: Slot, _ object: ObjectReference,
+    _ ends: inout [ChangedProperty: Set<ObjectReference>]
+  ) -> Bool {
     guard !replaced.contains(deleted), let inverse = slot.equalInverse(in: nodes.model),
       let node = nodes.handle(for: deleted)
     else { return false }
-    return nodes.value(slot: inverse.index, of: node).references.contains(object)
+    let end = ChangedProperty(deleted, inverse.name)
+    let named = ends[end] ?? Set(nodes.value(slot: inverse.index, of: node).references)
+    ends[end] = named
+    return named.contains(object)
   }
 
   private func concernsObjects(_ change: PatchChange) -> Bool {
