@@ -131,7 +131,7 @@ public struct StoreMigrator: Sendable {
 
   /// Computes new derivations, other ones than before, and those of converted values.
   ///
-  /// - Throws: `.invalidValue` for one that cannot be computed, and could be before. An expression that cannot be
+  /// - Throws: `.invalidValue` for one that cannot be computed, and could be before. A new one then has no value. An expression that cannot be
   ///   parsed does not hold a migration up: the attribute keeps its value.
   private static func derive(_ new: inout NodeTable, from old: NodeTable) throws(PersistentStoreError) {
     var known: Set<DerivedAttributes.Failure>?
@@ -144,11 +144,16 @@ public struct StoreMigrator: Sendable {
         let slot = entity.slot(named: failure.property.string).map({ entity.slots[$0] })
       else { return false }
       // Entities and properties may have other names now.
-      return [entity.name, entity.declaration.renamingIdentifier].compactMap(\.self).contains { entityName in
+      let names = [slot.name, slot.attribute?.renamingIdentifier].compactMap(\.self)
+      let formerEntities = [entity.name, entity.declaration.renamingIdentifier].compactMap(\.self)
+      let isNew = !formerEntities.contains { entityName in
+        names.contains { old.model.entity(named: entityName)?.slot(named: $0) != nil }
+      }
+      // No value is lost.
+      if isNew, slot.isOptional { return true }
+      return formerEntities.contains { entityName in
         let object = ObjectReference(entityName: entityName, reference: failure.object.reference)
-        return [slot.name, slot.attribute?.renamingIdentifier].compactMap(\.self).contains {
-          failures.contains(.init(object, $0))
-        }
+        return names.contains { failures.contains(.init(object, $0)) }
       }
     }
   }
