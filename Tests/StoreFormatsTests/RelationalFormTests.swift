@@ -19,7 +19,7 @@ import Testing
     let path = folder.path + "/tables"
     _ = try converter.write(try snapshot.asTables(try RelationalForm(snapshot.nodes.model)), to: path)
     let store = try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(at: path, isReadOnly: true)
-    return differences(snapshot, try StoreSnapshot(nodes: store.nodes, metadata: store.metadata).ofTables())
+    return differences(snapshot, try StoreSnapshot(nodes: store.nodes, metadata: store.metadata).ofTables().store)
   }
 
   @Test(
@@ -39,7 +39,7 @@ import Testing
   func models(_ seed: UInt64) throws {
     var graph = RandomModelGraph(seed: seed)
     let snapshot = try graph.snapshot(type: "XML")
-    let back = try snapshot.asTables(try RelationalForm(snapshot.nodes.model)).ofTables()
+    let back = try snapshot.asTables(try RelationalForm(snapshot.nodes.model)).ofTables().store
     let found = Self.differences(snapshot, back)
     #expect(found.isEmpty, "seed \(seed): \(found)")
   }
@@ -160,7 +160,7 @@ import Testing
     for name in ["x", "B_x"] { try builder.set(.string(name), slot: try #require(entity.slot(named: name))) }
     let nodes = try builder.finish().canonical()
     let snapshot = StoreSnapshot(nodes: nodes, metadata: StoreMetadata(storeType: "XML"))
-    #expect(Self.differences(snapshot, try snapshot.asTables(form).ofTables()) == [])
+    #expect(Self.differences(snapshot, try snapshot.asTables(form).ofTables().store) == [])
   }
 
   @Test("metadata that was added to the tables is the store's, and tables of another model are named")
@@ -171,7 +171,7 @@ import Testing
     var tables = try StoreSnapshot(nodes: nodes, metadata: metadata).asTables(try RelationalForm(nodes.model))
     tables.metadata.entries["new"] = "2"
     tables.metadata.entries["both"] = "2"
-    let back = try tables.ofTables().metadata.entries
+    let back = try tables.ofTables().store.metadata.entries
     #expect(back == ["old": "1", "both": "2", "new": "2"])
     let other = [EntityDescription(name: "Animal", properties: [.attribute("entity", .string)])]
     tables.nodes = NodeTable(model: try ManagedObjectModel(ModelDescription(entities: other)))

@@ -108,7 +108,9 @@ struct Import: ParsableCommand {
     guard folder.findings.isEmpty else {
       throw problems.failure(ImportError(folder.findings, in: path), isDryRun: result.dryRun)
     }
-    let report = try result.write(folder.snapshot, describedAs: "tables", madeOf: [folder.store])
+    let report = try result.write(
+      folder.snapshot, describedAs: "tables", notes: folder.notes, madeOf: [folder.store])
+    if !common.json { for note in folder.notes { Diagnostics.say("note: \(note)") } }
     try result.tell(report, of: path, verb: ("imported", "would import"), json: common.json)
   }
 

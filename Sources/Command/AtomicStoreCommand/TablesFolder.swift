@@ -10,6 +10,8 @@ struct TablesFolder {
   let snapshot: StoreSnapshot
   /// What is wrong with it and was not with the store that the tables were made of.
   let findings: [CheckFinding]
+  /// What of the tables was computed instead.
+  let notes: [SelectionNote]
   /// The directory as a store.
   let store: PersistentStore
   private let coordinator: PersistentStoreCoordinator
@@ -22,7 +24,7 @@ struct TablesFolder {
     self.coordinator = coordinator
     store = try readingTwice { try coordinator.addPersistentStore(at: path, options: options, isReadOnly: true) }
     let tables = StoreSnapshot(nodes: try store.nodesWithDeferredValues(), metadata: store.metadata)
-    snapshot = try tables.ofTables()
+    (snapshot, notes) = try tables.ofTables()
     findings = tables.newFindings(in: snapshot)
   }
 

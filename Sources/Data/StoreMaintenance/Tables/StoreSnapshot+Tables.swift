@@ -1,5 +1,4 @@
 package import AtomicStoreSPI
-import StorePredicates
 
 /// A store as tables: what is not in them is an entry of the metadata.
 extension StoreSnapshot {
@@ -18,7 +17,7 @@ extension StoreSnapshot {
     rest["model"] = (metadata.model ?? nodes.model.description).propertyList
     rest["metadata"] = .dictionary(metadata.entries)
     rest["lastReference"] = .integer(Int128(metadata.lastReference))
-    rest["findings"] = .array(Set(nodes.findings.map(\.breach)).sorted().map { .string($0) })
+    rest["findings"] = KnownFindings(nodes).propertyList
     return StoreSnapshot(
       nodes: tables,
       metadata: StoreMetadata(
@@ -27,26 +26,25 @@ extension StoreSnapshot {
   }
 
   /// What is wrong with the store that these tables hold and was not when they were made of one: what `check` lists,
-  /// and derived attributes that do not have their value. An empty to-many without a minimum count is not, since its
-  /// objects may follow.
+  /// and derived attributes that cannot be computed. An empty to-many without a minimum count is not, since its objects
+  /// may follow. Nothing where that was not recorded, as by version 0.2.
   ///
   /// - Parameter store: What ``ofTables()`` returned.
   package func newFindings(in store: StoreSnapshot) -> [CheckFinding] {
-    let known = knownBreaches
-    return store.nodes.findings.filter { !known.contains($0.breach) }
+    knownFindings?.others(in: store.nodes) ?? []
   }
 
-  /// The findings in the store that the tables were made of.
-  private var knownBreaches: Set<String> {
-    Set((metadata.entries[Self.tablesKey]?.dictionaryValue?["findings"]?.arrayValue ?? []).compactMap(\.stringValue))
+  private var knownFindings: KnownFindings? {
+    metadata.entries[Self.tablesKey]?.dictionaryValue?["findings"].map { KnownFindings($0) }
   }
 
-  /// The store that these tables hold, with its references, UUID and metadata. Derived attributes without a value are
-  /// computed, unless they had none in the store that the tables were made of.
+  /// The store that these tables hold, with its references, UUID and metadata. Derived attributes are computed, unless
+  /// they had the wrong value already in the store that the tables were made of.
   ///
+  /// - Returns: Also which of them had another value in the tables.
   /// - Throws: `.malformed` for a damaged metadata entry, `.unsupportedVersion`, `.modelMismatch` for tables of another
   ///   model; see ``RelationalForm/graph(of:)`` for the rows.
-  package func ofTables() throws(PersistentStoreError) -> StoreSnapshot {
+  package func ofTables() throws(PersistentStoreError) -> (store: StoreSnapshot, notes: [SelectionNote]) {
     func bad(_ what: String) -> PersistentStoreError {
       PersistentStoreError(.malformed, "the metadata entry \(Self.tablesKey): \(what)")
     }
@@ -72,44 +70,18 @@ extension StoreSnapshot {
         "the tables do not fit the model in the metadata entry \(Self.tablesKey): \(form.difference(of: nodes.model))")
     }
     var graph = try form.graph(of: tables)
-    let known = knownBreaches
-    // What had no value before, although its derivation gave the same one.
-    let kept = Set(
-      graph.findings.lazy.filter { $0.kind == .derived && known.contains($0.breach) }.compactMap { finding in
-        finding.object.map { DerivedAttributes.Failure($0, finding.property ?? "") }
-      })
-    try DerivedAttributes(model).fill(&graph) { kept.contains($0) }
+    let notes = try knownFindings?.recompute(&graph) ?? []
     // What was added to the directory, by its user or while it was read, is the store's.
     var all = entries
     for entry in metadata.entries
     where entry.key != Self.tablesKey && !VersionHashes.derivedMetadataKeys.contains(entry.key) {
       all[entry.key] = entry.value
     }
-    return StoreSnapshot(
+    let store = StoreSnapshot(
       nodes: graph,
       metadata: StoreMetadata(
         storeType: metadata.storeType, uuid: metadata.uuid, entries: all,
         lastReference: max(last, graph.greatestIntegerReference), model: description))
-  }
-}
-
-extension NodeTable {
-  fileprivate var findings: [CheckFinding] {
-    StoreCheck(registry: StoreRegistry()).check(self).findings.filter {
-      $0.kind != .model && !($0.kind == .missing && $0.isWarning)
-    }
-  }
-}
-
-extension CheckFinding {
-  /// A text that is the same as long as the same is wrong.
-  fileprivate var breach: String {
-    let what =
-      switch kind {
-      case .derived: message
-      case .unique: value ?? ""
-      default: rule ?? ""
-      }
-    return "\(kind.rawValue) \(object.map(\.description) ?? "").\(property ?? "") \(what)"
+    return (store, notes)
   }
 }

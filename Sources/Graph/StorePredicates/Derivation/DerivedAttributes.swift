@@ -89,23 +89,26 @@ package struct DerivedAttributes {
     }
   }
 
-  /// Computes those derived attributes that have no value, except times and what cannot be computed.
+  /// Computes the derived attributes that do not have their value, except times and what cannot be computed.
   ///
-  /// - Parameter isKept: Whether one stays without a value.
-  package func fill(
+  /// - Parameter isKept: Whether one stays as it is.
+  /// - Returns: How many had another value, by `Entity.property`.
+  package func recompute(
     _ nodes: inout NodeTable, keeping isKept: (Failure) -> Bool
-  ) throws(PersistentStoreError) {
+  ) throws(PersistentStoreError) -> [String: Int] {
+    var replaced: Set<Failure> = []
     for _ in 0..<passCount {
       let changes = differences(in: nodes).compactMap { difference -> Change? in
-        guard case .success(let value) = difference.expected,
-          nodes.value(slot: difference.slot.index, of: difference.node).isNull,
-          !isKept(Failure(nodes.objectReference(of: difference.node), difference.slot.name))
-        else { return nil }
+        guard case .success(let value) = difference.expected else { return nil }
+        let attribute = Failure(nodes.objectReference(of: difference.node), difference.slot.name)
+        if isKept(attribute) { return nil }
+        if !nodes.value(slot: difference.slot.index, of: difference.node).isNull { replaced.insert(attribute) }
         return Change(node: difference.node, slot: difference.slot.index, value: value)
       }
-      if changes.isEmpty { return }
+      if changes.isEmpty { break }
       try set(changes, in: &nodes)
     }
+    return replaced.reduce(into: [:]) { $0["\($1.object.entityName).\($1.property.string)", default: 0] += 1 }
   }
 
   /// The derived attributes whose values are not what the derivation gives, and those that cannot be computed. Times
