@@ -8,7 +8,8 @@ import Testing
     let folder = try Folder()
     let path = folder.path
     func write(
-      _ name: String, most: String = "", least: String = "", longest: String = "", total: String = "total", derivation: String
+      _ name: String, most: String = "", least: String = "", longest: String = "", total: String = "total",
+      derivation: String
     ) throws {
       try FileManager.default.createDirectory(
         atPath: path + "/\(name).xcdatamodel", withIntermediateDirectories: false)
@@ -152,7 +153,8 @@ import Testing
     // What is derived follows an edit of another table.
     let computed = try replace("K", "--where", "w == 5", "w=50")
     #expect(computed.code == 0 && computed.errors.hasPrefix("note: P.total: "), "\(computed)")
-    let total = try Command.run("fetch", "new.xml", "--entity", "P", "--limit", "1", "--columns", "total", in: folder.path)
+    let total = try Command.run(
+      "fetch", "new.xml", "--entity", "P", "--limit", "1", "--columns", "total", in: folder.path)
     #expect(total.output.hasSuffix("57\n"), "\(total.output)")
     try FileManager.default.removeItem(atPath: folder("new.xml"))
     let good = try replace("P", "--where", "code == 'ab'", "code:=xyz")

@@ -131,8 +131,8 @@ public struct StoreMigrator: Sendable {
 
   /// Computes new derivations, other ones than before, and those of converted values.
   ///
-  /// - Throws: `.invalidValue` for one that cannot be computed, and could be before. A new one then has no value. An expression that cannot be
-  ///   parsed does not hold a migration up: the attribute keeps its value.
+  /// - Throws: `.invalidValue` for one that cannot be computed, and could be before. A new one then has no value. An
+  ///   expression that cannot be parsed does not hold a migration up: the attribute keeps its value.
   private static func derive(_ new: inout NodeTable, from old: NodeTable) throws(PersistentStoreError) {
     var known: Set<DerivedAttributes.Failure>?
     let model = new.model
