@@ -159,8 +159,8 @@ extension BinaryPropertyListStore {
     switch slot.kind {
     case .attribute(.undefined): try loadTexts(stored, into: nodes)
     case .attribute(let type):
-      switch type {
-      case .string, .uri, .binaryData, .transformable, .decimal:
+      switch type.valueKind {
+      case .string, .uri, .data, .decimal:
         let (lengths, heap) = try packedTexts(column)
         try nodes.fillBytes(entity: entity, slot: slot.index, lengths: lengths.span, heap: heap, of: stored.bytes)
       default:
@@ -207,8 +207,8 @@ extension BinaryPropertyListStore {
     switch slot.kind {
     case .attribute(.undefined): throw column.malformed("has 'present', which columns without a type cannot have")
     case .attribute(let type):
-      switch type {
-      case .string, .uri, .binaryData, .transformable, .decimal:
+      switch type.valueKind {
+      case .string, .uri, .data, .decimal:
         try column.allow([.lengths, .bytes, .present])
         let lengths = try stored.spread(try column.require(.lengths).numbers(UInt32.self), bits, absent: .max)
         let heap = try column.require(.bytes).range()

@@ -103,8 +103,8 @@ extension BinaryPropertyListStore {
       for row in 0..<rows { values.append(try writer.string(reader.value(slot: slot.index, row: row).typedText)) }
       entries.append((try writer.string("values"), try writer.array(values)))
     case .attribute(let type):
-      switch type {
-      case .string, .uri, .binaryData, .transformable, .decimal:
+      switch type.valueKind {
+      case .string, .uri, .data, .decimal:
         try writeBytes(slot.index, reader, present, &writer, &entries)
       default:
         if let present {

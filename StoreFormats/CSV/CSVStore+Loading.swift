@@ -130,42 +130,18 @@ extension CSVStore {
 
   /// How a column is read and written.
   struct Column: Sendable {
-    /// Without strings, so that copying one for each cell does not retain anything.
-    enum Kind: UInt8, Sendable {
-      case skipped, reference, text, integer, double, float, decimal, boolean, date, uuid, bytes, undefined, toOne,
-        toMany
-    }
-    var kind: Kind
+    /// Nil for one that is not a property's.
+    var kind: StoredValue.Kind?
     var slot: Int
-    static let skipped = Column(kind: .skipped, slot: -1)
-    static let reference = Column(kind: .reference, slot: -1)
+    static let skipped = Column(kind: nil, slot: -1)
   }
 
   static func column(_ slot: Slot) -> Column {
-    let kind: Column.Kind =
-      switch slot.kind {
-      case .toOne: .toOne
-      case .toMany: .toMany
-      case .attribute(let type):
-        switch type {
-        case .string, .uri: .text
-        case .integer16, .integer32, .integer64: .integer
-        case .double: .double
-        case .float: .float
-        case .decimal: .decimal
-        case .boolean: .boolean
-        case .date: .date
-        case .uuid: .uuid
-        case .binaryData, .transformable: .bytes
-        // A whole composite does not have a slot.
-        case .undefined, .composite: .undefined
-        }
-      }
-    return Column(kind: kind, slot: slot.index)
+    Column(kind: slot.valueKind, slot: slot.index)
   }
 
   private static func typedColumns(_ file: CSVFile, _ entity: Entity) throws(PersistentStoreError) -> [Column] {
-    var columns: [Column] = [.reference]
+    var columns: [Column] = [.skipped]
     var seen: Set<Int> = []
     for text in file.header.dropFirst() {
       let place = StoreLocation(file: file.name, line: 1, entity: entity.name)

@@ -47,7 +47,7 @@ struct Cell {
     _ bytes: Span<UInt8>, _ column: CSVStore.Column, _ slot: Int, _ nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     switch column.kind {
-    case .skipped, .reference: return
+    case nil: return
     case .toOne: try setReference(bytes, slot, nodes, isToMany: false)
     case .toMany:
       var start = try appendNumbers(bytes, slot, nodes)
@@ -56,7 +56,7 @@ struct Cell {
         if index > start { try setReference(bytes.extracting(start..<index), slot, nodes, isToMany: true) }
         start = index + 1
       }
-    case .text: try nodes.set(utf8: bytes, slot: slot)
+    case .string, .uri: try nodes.set(utf8: bytes, slot: slot)
     case .integer:
       guard let number = ExactText.integer(bytes) else { throw Self.unfit(bytes, slot, nodes) }
       try nodes.set(integer: number, slot: slot)
@@ -78,7 +78,7 @@ struct Cell {
     case .uuid:
       guard let uuid = ExactText.uuid(bytes) else { throw Self.unfit(bytes, slot, nodes) }
       try nodes.set(uuid: uuid, slot: slot)
-    case .bytes:
+    case .data:
       try bytes.withUnsafeBufferPointer { text throws(PersistentStoreError) in
         try nodes.set(bytesUpTo: Base64.decodedRoom(text.count), slot: slot) { target throws(PersistentStoreError) in
           do throws(Base64.DecodingError) {

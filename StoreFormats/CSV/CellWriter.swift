@@ -97,7 +97,7 @@ struct CellWriter {
     }
     if hasDecimalComma || hasSheetDates, appendForSheet(column, row, reader) { return }
     switch column.kind {
-    case .text: append(utf8: reader.bytes(slot: slot, row: row))
+    case .string, .uri: append(utf8: reader.bytes(slot: slot, row: row))
     case .integer: writer.append(integer: reader.integer(slot: slot, row: row))
     case .double: writer.append(double: reader.double(slot: slot, row: row))
     case .float: writer.append(float: reader.float(slot: slot, row: row))
@@ -105,14 +105,14 @@ struct CellWriter {
     case .date: writer.append(dateSeconds: reader.double(slot: slot, row: row))
     case .uuid: writer.append(uuid: reader.uuid(slot: slot, row: row))
     case .decimal: writer.append(reader.bytes(slot: slot, row: row))
-    case .bytes:
+    case .data:
       let bytes = reader.bytes(slot: slot, row: row)
       guard bytes.count > 0 else { return writer.append("\"\"") }
       // The only character of base64 that begins a formula.
       if defusesFormulas, bytes[0] >> 2 == 62 { writer.append(byte: UInt8(ascii: "'")) }
       Base64.encode(bytes, to: writer)
     case .undefined: append(text: reader.value(slot: slot, row: row).typedText)
-    case .toOne, .toMany, .skipped, .reference: break
+    case nil, .toOne, .toMany: break
     }
   }
 

@@ -103,8 +103,8 @@ struct BinaryLoader {
 
   private func set(_ value: KeyedArchive.Value, _ slot: Slot) throws(PersistentStoreError) {
     let stored: StoredValue? =
-      switch slot.attributeType {
-      case .integer16, .integer32, .integer64: value.isReal ? nil : value.integerValue.map { .integer(Int64($0)) }
+      switch slot.valueKind {
+      case .integer: value.isReal ? nil : value.integerValue.map { .integer(Int64($0)) }
       case .boolean:
         value.isReal ? nil : value.integerValue.flatMap { $0 == 0 ? .boolean(false) : $0 == 1 ? .boolean(true) : nil }
       case .float: value.realValue.map { .float(WideFloat.narrow($0)) }
@@ -112,12 +112,12 @@ struct BinaryLoader {
       case .decimal: try Self.decimal(value)
       case .string: value.stringValue.map { .string($0) }
       case .date: value.dateValue.map { .date($0) }
-      case .binaryData: value.dataValue.map { .data($0) }
+      case .data where slot.attributeType == .transformable: .data(Data(try value.archived()))
+      case .data: value.dataValue.map { .data($0) }
       case .uuid: value.uuidValue.map { .uuid($0) }
       case .uri: try value.isRelativeURL ? nil : value.urlText.map { .uri($0) }
-      case .transformable: .data(Data(try value.archived()))
       case .undefined: try untyped(value)
-      case .composite, nil: nil
+      case .toOne, .toMany: nil
       }
     guard let stored else {
       throw PersistentStoreError(

@@ -201,7 +201,7 @@ struct BinaryWriter {
     case .date(let date):
       archive.object(["NS.time": .real(date.timeIntervalSinceReferenceDate)], class: ["NSDate", "NSObject"])
     case .data(let data):
-      if slot.attributeType == .binaryData {
+      if slot.attributeType != .transformable, slot.attributeType != .undefined {
         archive.add(.data(data))
       } else if let attribute = slot.attribute, let object = ArchivedObject(.data(data), of: attribute) {
         archive.add(object)

@@ -184,7 +184,7 @@ struct HistoryReader {
   /// A value as its attribute's own column would have it; as SQLite has it where it does not fit.
   private static func value(_ rows: SQLiteStatement, _ column: Int32, of slot: Slot?) -> StoredValue {
     let kind = rows.kind(column)
-    switch (slot?.attributeType, kind) {
+    switch (slot?.valueKind, kind) {
     case (.boolean, .integer) where rows.integer(column) & ~1 == 0: return .boolean(rows.integer(column) == 1)
     case (.float, .real), (.float, .integer): return .float(Float(rows.real(column)))
     case (.double, .integer): return .double(rows.real(column))

@@ -130,14 +130,13 @@ struct RowChanges {
     let isNull = new.isNull(slot: index, row: newRow)
     guard old.isNull(slot: index, row: oldRow) == isNull else { return false }
     if isNull { return true }
-    guard let type = slot.attributeType else {
+    switch slot.valueKind {
+    case .toOne, .toMany:
       guard let was = old.toOne(slot: index, row: oldRow), let isNow = new.toOne(slot: index, row: newRow) else {
         return false
       }
       return was.entity == isNow.entity && before.references.integer(of: was) == after.references.integer(of: isNow)
-    }
-    switch type {
-    case .integer16, .integer32, .integer64:
+    case .integer:
       return old.integer(slot: index, row: oldRow) == new.integer(slot: index, row: newRow)
     case .boolean: return old.boolean(slot: index, row: oldRow) == new.boolean(slot: index, row: newRow)
     case .float:
@@ -145,12 +144,12 @@ struct RowChanges {
     case .double, .date:
       return old.double(slot: index, row: oldRow).bitPattern == new.double(slot: index, row: newRow).bitPattern
     case .uuid: return old.uuid(slot: index, row: oldRow) == new.uuid(slot: index, row: newRow)
-    case .string, .uri, .decimal, .binaryData, .transformable:
+    case .string, .uri, .decimal, .data:
       let other = new.bytes(slot: index, row: newRow)
       return old.bytes(slot: index, row: oldRow).withUnsafeBytes { one in
         other.withUnsafeBytes { one.elementsEqual($0) }
       }
-    case .undefined, .composite: return old.value(slot: index, row: oldRow) == new.value(slot: index, row: newRow)
+    case .undefined: return old.value(slot: index, row: oldRow) == new.value(slot: index, row: newRow)
     }
   }
 }

@@ -68,7 +68,7 @@ struct RowValues {
     let slot = cell.column.slot
     switch cell.column.role {
     case .attribute(let type)
-    where (type == .binaryData || type == .transformable)
+    where type.valueKind == .data
       && nodes.model.entity(at: node.entity).slots[slot].attribute?.allowsExternalBinaryDataStorage == true:
       try bindExternal(cell, reader, node, to: insertion, parameter)
     case .attribute(let type): try bind(type, slot, reader, node, to: insertion, parameter)
@@ -103,8 +103,8 @@ struct RowValues {
       guard number.isFinite, number != 0 || number.sign == .plus else { throw refuse("\(number)") }
       return number
     }
-    switch type {
-    case .integer16, .integer32, .integer64: insertion.bind(parameter, integer: reader.integer(slot: slot, row: row))
+    switch type.valueKind {
+    case .integer: insertion.bind(parameter, integer: reader.integer(slot: slot, row: row))
     case .boolean: insertion.bind(parameter, integer: reader.boolean(slot: slot, row: row) ? 1 : 0)
     case .float: insertion.bind(parameter, real: try plain(Double(reader.float(slot: slot, row: row))))
     case .double, .date: insertion.bind(parameter, real: try plain(reader.double(slot: slot, row: row)))
@@ -119,9 +119,9 @@ struct RowValues {
       case .notANumber: insertion.bind(parameter, text: "NaN")
       }
     case .uuid: withUnsafeBytes(of: reader.uuid(slot: slot, row: row).uuid) { insertion.bind(parameter, bytes: $0) }
-    case .binaryData, .transformable:
+    case .data:
       reader.bytes(slot: slot, row: row).withUnsafeBytes { insertion.bind(parameter, bytes: $0) }
-    case .undefined, .composite: throw refuse("values of undefined type")
+    case .undefined, .toOne, .toMany: throw refuse("values of undefined type")
     }
   }
 

@@ -45,16 +45,16 @@ struct StoreSchemaText {
     case .toOne, .toOneEntity, .owner: (.integer, "INTEGER")
     case .orderKey, .ownerOrderKey: (.orderKey, "INTEGER")
     case .attribute(let type):
-      switch type {
-      case .integer16, .integer32, .integer64, .boolean: (.integer, "INTEGER")
+      switch type.valueKind {
+      case .integer, .boolean: (.integer, "INTEGER")
       case .float, .double: (.number, "FLOAT")
       case .date: (.number, "TIMESTAMP")
       case .decimal: (.decimal, "DECIMAL")
       case .string: (.text, "VARCHAR")
       case .uri: (.uri, "VARCHAR")
       case .uuid: (.uuid, "BLOB")
-      case .transformable: (.transformable, "BLOB")
-      case .binaryData, .undefined, .composite: (.data, "BLOB")
+      case .data where type == .transformable: (.transformable, "BLOB")
+      case .data, .undefined, .toOne, .toMany: (.data, "BLOB")
       }
     }
   }

@@ -79,7 +79,7 @@ struct TableEditor {
 
   private func isExternal(_ position: Int) -> Bool {
     let column = table.columns[position]
-    guard case .attribute(let type) = column.role, type == .binaryData || type == .transformable else { return false }
+    guard case .attribute(let type) = column.role, type.valueKind == .data else { return false }
     return nodes.model.entity(at: column.entity).slots[column.slot].attribute?.allowsExternalBinaryDataStorage == true
   }
 

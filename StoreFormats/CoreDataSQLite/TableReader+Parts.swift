@@ -43,7 +43,7 @@ extension TableReader {
   /// Whether parts give all that a pass gives: nothing is read besides the table, and a range of keys is found quickly.
   private var isDividable: Bool {
     found.rowKey != nil && found.rowKey == found.column(named: "Z_PK") && sqlite3_threadsafe() != 0
-      && !plans.values.contains { $0.fields.contains { $0.kind == .external } }
+      && !plans.values.contains { $0.fields.contains { $0.isExternal } }
   }
 
   /// Ranges of keys that together have all, and about as many rows each; and the number of rows of the table.

@@ -1,13 +1,12 @@
+import AtomicStoreSPI
+
 /// What is read of the rows of each entity.
 extension TableReader {
-  /// What a cell is made into.
-  enum Kind: UInt8 {
-    case integer, boolean, float, double, date, decimal, text, bytes, external, uuid, undefined, toOne
-  }
-
   /// One property of one entity and the column that it comes from.
   struct Field {
-    let kind: Kind
+    let kind: StoredValue.Kind
+    /// Whether the value may be in a file beside the store.
+    var isExternal = false
     let column: Int32
     let slot: Int
     /// The member list that the reference is an entry of, where the inverse is a to-many.

@@ -70,13 +70,13 @@ struct TableReader {
     for column in table.columns {
       let entity = model.entity(at: column.entity)
       switch column.role {
-      case .attribute(let type):
+      case .attribute:
         guard layout.numbers[column.entity] != nil else { continue }
         let slot = entity.slots[column.slot]
         guard let index = place(column) else { throw missing(column, slot.name) }
-        let isExternal = slot.attribute?.allowsExternalBinaryDataStorage == true
+        let isExternal = slot.attribute?.allowsExternalBinaryDataStorage == true && slot.valueKind == .data
         declared[column.entity, default: []].append(
-          Field(kind: Self.kind(type, isExternal), column: index, slot: column.slot))
+          Field(kind: slot.valueKind, isExternal: isExternal, column: index, slot: column.slot))
       case .toOne:
         guard layout.numbers[column.entity] != nil else { continue }
         let slot = entity.slots[column.slot]
@@ -125,21 +125,6 @@ struct TableReader {
       }
       plan.owners = owners.filter { entity.isKindOf(entity: model.entity(at: $0.destination)) }.map(\.field)
       plans[number] = plan
-    }
-  }
-
-  private static func kind(_ type: AttributeType, _ isExternal: Bool) -> Kind {
-    switch type {
-    case .integer16, .integer32, .integer64: .integer
-    case .boolean: .boolean
-    case .float: .float
-    case .double: .double
-    case .date: .date
-    case .decimal: .decimal
-    case .string, .uri: .text
-    case .binaryData, .transformable: isExternal ? .external : .bytes
-    case .uuid: .uuid
-    case .undefined, .composite: .undefined
     }
   }
 
@@ -271,17 +256,16 @@ struct TableReader {
     case .date:
       guard type == SQLITE_FLOAT || type == SQLITE_INTEGER else { throw misfit(field, rows) }
       try nodes.set(dateSeconds: rows.real(column), slot: field.slot)
-    case .text:
+    case .string, .uri:
       guard type == SQLITE_TEXT else { throw misfit(field, rows) }
       let bytes = isUTF8 ? rows.bytes(column) : rows.utf8(column)
       try nodes.set(utf8: Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)), slot: field.slot)
-    case .bytes:
+    case .data:
       guard type == SQLITE_BLOB else { throw misfit(field, rows) }
-      try nodes.set(
-        bytes: Span(_unsafeElements: rows.bytes(column).assumingMemoryBound(to: UInt8.self)), slot: field.slot)
-    case .external:
-      guard type == SQLITE_BLOB else { throw misfit(field, rows) }
-      try external.set(rows.bytes(column), slot: field.slot, of: nodes)
+      let bytes = rows.bytes(column)
+      if field.isExternal { return try external.set(bytes, slot: field.slot, of: nodes) }
+      try nodes.set(bytes: Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)), slot: field.slot)
+    case .toMany: break
     case .decimal, .uuid, .undefined: try readRare(field, rows)
     }
   }

@@ -16,8 +16,8 @@ extension Fetch {
     switch expression {
     case .evaluatedObject: false
     case .keyPath(let path):
-      switch entity.slot(named: path.joined(separator: ".")).map({ entity.slots[$0].attributeType }) {
-      case .some(.binaryData?), .some(.transformable?), .some(.undefined?): true
+      switch entity.slot(named: path.joined(separator: ".")).map({ entity.slots[$0].valueKind }) {
+      case .data, .undefined: true
       // Beyond a relationship.
       case nil: path.count > 1
       default: false

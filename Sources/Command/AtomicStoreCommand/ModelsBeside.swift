@@ -120,7 +120,7 @@ struct ModelsBeside {
     else { return nil }
     let types =
       "type differs: \(Self.typeName(old, first.model)) in \(names.0), \(Self.typeName(slot, nodes.model)) in \(names.1)"
-    guard let from = old.attributeType, let to = slot.attributeType, Self.isNumber(from), Self.isNumber(to),
+    guard let from = old.attributeType, let to = slot.attributeType, from.valueKind.isNumber, to.valueKind.isNumber,
       let conversion = ValueConversion(from: from, to: to)
     else { return types + "; not compared" }
     var values: [(NodeHandle, StoredValue)] = []
@@ -137,13 +137,6 @@ struct ModelsBeside {
     }
     for (node, value) in values { try nodes.set(value, slot: slot.index, of: node) }
     return nil
-  }
-
-  private static func isNumber(_ type: AttributeType) -> Bool {
-    switch type {
-    case .integer16, .integer32, .integer64, .decimal, .double, .float: true
-    default: false
-    }
   }
 
   private static func typeName(_ slot: Slot, _ model: ManagedObjectModel) -> String {

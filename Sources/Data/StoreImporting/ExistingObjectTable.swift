@@ -117,7 +117,7 @@ final class ExistingObjectTable {
     guard case .updateByProperty(let properties) = rule, let name = properties[plan.entity.name], !plan.isEmpty
     else { return }
     guard let slot = plan.entity.slot(named: name), !plan.entity.slots[slot].isRelationship,
-      let index = plan.columns.firstIndex(where: { $0.kind != .ignored && $0.slot == slot })
+      let index = plan.columns.firstIndex(where: { $0.kind != nil && $0.slot == slot })
     else {
       throw PersistentStoreError(
         .invalidOption, "objects of \(plan.entity.name) cannot be found by '\(name)', which no column has",

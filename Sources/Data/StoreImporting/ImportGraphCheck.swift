@@ -36,7 +36,7 @@ struct ImportGraphCheck {
   /// A column of a derived attribute is skipped where it has the derived value, or the store's old one. Any other
   /// value is a problem, also where the derived value stays as it was: it would be lost.
   private func checkDerived(_ derived: DerivedAttributes, _ plan: TablePlan, _ problems: inout [GraphProblem]) {
-    let columns = Set(plan.columns.filter { $0.kind != .ignored }.map(\.slot))
+    let columns = Set(plan.columns.filter { $0.kind != nil }.map(\.slot))
     for derivation in derived.derivations(of: plan.entity.index) {
       let slot = derivation.slot
       for node in nodes.handles(of: plan.entity.index) {

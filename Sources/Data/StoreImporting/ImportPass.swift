@@ -150,7 +150,7 @@ final class ImportPass {
       if left.contains(number) { continue }
       guard let beginning = try begin(record, number, plan, reader.bytes) else { continue }
       counts[plan.source] += 1
-      for index in plan.columns(of: record) where plan.columns[index].kind != .ignored {
+      for index in plan.columns(of: record) where plan.columns[index].kind != nil {
         // An object that exists keeps its relationship where the record has only a part of the key.
         if beginning == .updated, plan.isPartlyAbsent(index, in: record) {
           keptKeys[plan.source, default: [:]][index, default: 0] += 1

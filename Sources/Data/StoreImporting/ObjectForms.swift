@@ -35,8 +35,8 @@ struct ObjectForms {
         member = .objects(
           Self.names(in: entity.model.entity(at: destination).hierarchy), isToMany: slot.isToMany)
       } else {
-        switch slot.attributeType {
-        case .binaryData, .transformable: member = .bytes
+        switch slot.valueKind {
+        case .data: member = .bytes
         case .undefined: member = .undeclared
         default: continue
         }

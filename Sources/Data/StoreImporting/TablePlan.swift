@@ -6,7 +6,7 @@ import StorePredicates
 struct TablePlan {
   /// What a column is.
   struct Column {
-    var kind = ValueReader.Kind.ignored
+    var kind: StoredValue.Kind?
     var slot = 0
     /// For a relationship: the root of the hierarchy that its keys are of.
     var root = 0
@@ -83,7 +83,7 @@ struct TablePlan {
       columns.append(Column())
       describe(columns.count - 1, entity.slots[slot], nil)
     }
-    usedColumns = columns.indices.filter { columns[$0].kind != .ignored }
+    usedColumns = columns.indices.filter { columns[$0].kind != nil }
     neededColumns = usedColumns.filter { columns[$0].isMandatory || columns[$0].defaultValue != nil }
     noteAbsent(sharedSlots.union(slotOfColumn.values), importer)
     let keys = Set(keyColumns).union(sharedKeys.joined())
@@ -114,7 +114,7 @@ struct TablePlan {
   func given(_ record: ImportRecord) -> Set<Int> {
     Set(
       columns(of: record).lazy.filter { !isPartlyAbsent($0, in: record) }.map { columns[$0] }
-        .filter { $0.kind != .ignored }.map(\.slot))
+        .filter { $0.kind != nil }.map(\.slot))
   }
 
   /// The columns of the table that one of ``columns`` is read from.
@@ -287,7 +287,7 @@ struct TablePlan {
   }
 
   private mutating func describe(_ index: Int, _ slot: Slot, _ format: DateFormat?) {
-    var column = Column(kind: ValueReader.Kind(slot), slot: slot.index)
+    var column = Column(kind: slot.valueKind, slot: slot.index)
     if let destination = slot.destination {
       column.destination = destination
       column.root = entity.model.entity(at: destination).root.index

@@ -7,36 +7,6 @@ import StoreJSON
 ///
 /// A class: as a structure with sets and buffers in it, it was copied for each field, which took a third of an import.
 final class ValueReader {
-  /// What a field is read as. Without texts in it, so that copying one for each field counts no references.
-  enum Kind: UInt8 {
-    case ignored, text, integer, double, float, decimal, boolean, date, uuid, bytes, undefined, toOne, toMany
-
-    init(_ slot: Slot) {
-      self =
-        switch slot.kind {
-        case .toOne: .toOne
-        case .toMany: .toMany
-        case .attribute(let type): Kind(type)
-        }
-    }
-    init(_ type: AttributeType) {
-      self =
-        switch type {
-        case .string, .uri: .text
-        case .integer16, .integer32, .integer64: .integer
-        case .double: .double
-        case .float: .float
-        case .decimal: .decimal
-        case .boolean: .boolean
-        case .date: .date
-        case .uuid: .uuid
-        case .binaryData, .transformable: .bytes
-        // A composite never has its own slot.
-        case .undefined, .composite: .undefined
-        }
-    }
-  }
-
   let conventions: TextConventions
   private let hasPlainNumbers: Bool
   private let trueWords: Set<String>
@@ -59,9 +29,9 @@ final class ValueReader {
   }
 
   /// Whether a field stands for no value.
-  func isNull(_ bytes: Span<UInt8>, _ kind: ImportField.Kind, _ target: Kind) -> Bool {
+  func isNull(_ bytes: Span<UInt8>, _ kind: ImportField.Kind, _ target: StoredValue.Kind?) -> Bool {
     if kind == .missing || kind == .absent { return true }
-    if kind == .quoted && bytes.isEmpty && target != .text { return true }
+    if kind == .quoted && bytes.isEmpty && target?.isText != true { return true }
     guard kind == .text, !conventions.nullWords.isEmpty else { return false }
     return conventions.nullWords.contains(Self.text(bytes))
   }
@@ -85,16 +55,16 @@ final class ValueReader {
   ///
   /// - Throws: `.invalidValue`, with a message for the field; its location is not known here.
   func set(
-    _ given: Span<UInt8>, _ kind: ImportField.Kind, _ target: Kind, slot: Int, format: DateFormat? = nil,
+    _ given: Span<UInt8>, _ kind: ImportField.Kind, _ target: StoredValue.Kind?, slot: Int, format: DateFormat? = nil,
     _ nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     // Booleans have no bytes.
-    if kind == .yes || kind == .no, [.integer, .double, .float, .decimal, .date, .uuid, .bytes].contains(target) {
+    if kind == .yes || kind == .no, [.integer, .double, .float, .decimal, .date, .uuid, .data].contains(target) {
       throw unfit((kind == .yes ? Self.yes : Self.no).span, nodes.typeName(slot: slot))
     }
     switch target {
-    case .ignored, .toOne, .toMany: return
-    case .text:
+    case nil, .toOne, .toMany: return
+    case .string, .uri:
       switch kind {
       case .yes: try nodes.set(utf8: Self.yes.span, slot: slot)
       case .no: try nodes.set(utf8: Self.no.span, slot: slot)
@@ -126,7 +96,7 @@ final class ValueReader {
     case .uuid:
       guard let uuid = ExactText.uuid(Self.trimmed(given)) else { throw unfit(given, "UUID") }
       try nodes.set(uuid: uuid, slot: slot)
-    case .bytes:
+    case .data:
       do throws(Base64.DecodingError) { try Base64.decode(given, into: &buffer) } catch {
         throw unfit(given, "base64 text")
       }
@@ -143,7 +113,7 @@ final class ValueReader {
   func value(
     _ given: Span<UInt8>, _ kind: ImportField.Kind, _ type: AttributeType, format: DateFormat?
   ) -> StoredValue {
-    switch Kind(type) {
+    switch type.valueKind {
     case .integer: return integer(given, kind).map { .integer($0) } ?? .null
     case .double: return parsed(given, kind, ExactText.double).map { .double($0) } ?? .null
     case .float: return parsed(given, kind, ExactText.float).map { .float($0) } ?? .null
@@ -153,14 +123,15 @@ final class ValueReader {
     case .date:
       let seconds = format?.seconds(Self.trimmed(given)) ?? date(given)
       return seconds.map { .date(Date(timeIntervalSinceReferenceDate: $0)) } ?? .null
-    case .text: return type == .uri ? .uri(Self.text(given)) : .string(Self.text(given))
+    case .string: return .string(Self.text(given))
+    case .uri: return .uri(Self.text(given))
     case .boolean: return boolean(given, kind).map { .boolean($0) } ?? .null
     case .uuid: return ExactText.uuid(Self.trimmed(given)).map { .uuid($0) } ?? .null
-    case .bytes:
+    case .data:
       guard (try? Base64.decode(given, into: &buffer)) != nil else { return .null }
       return .data(Data(buffer))
     case .undefined: return undeclared(given, kind) ?? .null
-    case .ignored, .toOne, .toMany: return .null
+    case .toOne, .toMany: return .null
     }
   }
 

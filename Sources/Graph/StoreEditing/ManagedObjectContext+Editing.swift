@@ -240,8 +240,8 @@ extension ManagedObjectContext {
     -> StoredValue
   {
     if text.isEmpty { return .null }
-    if type == .string { return .string(text) }
-    if type == .uri { return .uri(text) }
+    if type.valueKind == .string { return .string(text) }
+    if type.valueKind == .uri { return .uri(text) }
     if let value = ValueConversion(from: .string, to: type)?.convert(.string(text))
       ?? ValueConversion.unusualNumber(text, as: type)
     {
@@ -254,8 +254,8 @@ extension ManagedObjectContext {
   /// What is wrong with a text, or how its type is written.
   private static func hint(_ text: String, _ type: AttributeType) -> String {
     let isNumber = DecimalNumber(text).map { !$0.isNaN } ?? (Double(text).map { !$0.isNaN } ?? false)
-    switch type {
-    case .integer16 where isNumber, .integer32 where isNumber, .integer64 where isNumber:
+    switch type.valueKind {
+    case .integer where isNumber:
       let isWhole = DecimalNumber(text)?.integer != nil || Double(text).map { $0.rounded() == $0 } ?? false
       return isWhole ? ": it is out of range" : ": it has a fraction"
     case .float where isNumber, .double where isNumber:
@@ -264,7 +264,7 @@ extension ManagedObjectContext {
     case .date: return ": write it as 2020-12-31 or 2020-12-31T23:59:59Z"
     case .boolean: return ": write true or false"
     case .uuid: return ": write it as 01234567-89AB-CDEF-0123-456789ABCDEF"
-    case .binaryData, .transformable: return ": bytes cannot be given as a text"
+    case .data: return ": bytes cannot be given as a text"
     default: return ""
     }
   }
@@ -272,7 +272,7 @@ extension ManagedObjectContext {
   /// Whether the nearest floating-point number is neither infinite nor a zero that the text does not mean.
   private static func isInRange(_ text: String, _ type: AttributeType) -> Bool {
     guard let number = Double(text), number.isFinite else { return false }
-    return type == .float ? Float(number).isFinite && Float(number) != 0 : number != 0
+    return type.valueKind == .float ? Float(number).isFinite && Float(number) != 0 : number != 0
   }
 
   private func stored(

@@ -133,8 +133,8 @@ extension CompiledModelReader {
   }
 
   static func value(_ value: KeyedArchive.Value, _ type: AttributeType) -> StoredValue? {
-    switch type {
-    case .integer16, .integer32, .integer64:
+    switch type.valueKind {
+    case .integer:
       guard let number = value.integerValue, type.accepts(.integer(Int64(number))) else { return nil }
       return .integer(Int64(number))
     case .boolean: return value.integerValue.map { .boolean($0 != 0) }
@@ -146,10 +146,10 @@ extension CompiledModelReader {
       return value.realValue.flatMap { DecimalNumber($0.description) }.map { .decimal($0) }
     case .string: return value.stringValue.map { .string($0) }
     case .date: return value.dateValue.map { .date($0) }
-    case .binaryData: return value.dataValue.map { .data($0) }
+    case .data: return type == .transformable ? nil : value.dataValue.map { .data($0) }
     case .uuid: return (value.uuidValue ?? value.stringValue.flatMap { UUID(uuidString: $0) }).map { .uuid($0) }
     case .uri: return (value.urlText ?? value.stringValue).map { .uri($0) }
-    case .undefined, .transformable, .composite: return nil
+    case .undefined, .toOne, .toMany: return nil
     }
   }
 

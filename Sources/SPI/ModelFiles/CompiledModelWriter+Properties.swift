@@ -73,15 +73,15 @@ extension CompiledModelWriter {
   }
 
   private static func className(_ type: AttributeType) -> String? {
-    switch type {
-    case .integer16, .integer32, .integer64, .double, .float, .boolean: "NSNumber"
+    switch type.valueKind {
+    case .integer, .double, .float, .boolean: "NSNumber"
     case .decimal: "NSDecimalNumber"
     case .string: "NSString"
     case .date: "NSDate"
-    case .binaryData: "NSData"
+    case .data: type == .transformable ? nil : "NSData"
     case .uuid: "NSUUID"
     case .uri: "NSURL"
-    case .undefined, .transformable, .composite: nil
+    case .undefined, .toOne, .toMany: nil
     }
   }
 

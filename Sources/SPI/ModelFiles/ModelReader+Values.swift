@@ -75,11 +75,11 @@ extension ModelReader {
   /// Parses a value as Xcode writes it. Old versions wrote `0.0` and `NO` for other numeric types.
   static func value(_ text: String, _ type: AttributeType) -> StoredValue? {
     let bytes = Array(text.utf8)
-    switch type {
+    switch type.valueKind {
     case .string: return .string(text)
     case .uri: return .uri(text)
     case .boolean: return flag(text).map { .boolean($0) }
-    case .integer16, .integer32, .integer64:
+    case .integer:
       var number = ExactText.integer(bytes.span)
       if number == nil, let real = ExactText.double(bytes.span), real == real.rounded() {
         number = Int64(exactly: real)
@@ -92,7 +92,7 @@ extension ModelReader {
     case .decimal: return DecimalNumber(text).map { .decimal($0) }
     case .uuid: return ExactText.uuid(bytes.span).map { .uuid($0) }
     case .date: return oldDate(bytes).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
-    case .undefined, .binaryData, .transformable, .composite: return nil
+    case .undefined, .data, .toOne, .toMany: return nil
     }
   }
 

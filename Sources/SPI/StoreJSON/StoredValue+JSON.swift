@@ -77,11 +77,10 @@ extension StoredValue {
   private static func attribute(_ json: JSONValue, _ type: AttributeType) -> StoredValue? {
     if case .null = json { return .null }
     let value: StoredValue?
-    switch (type, json) {
+    switch (type.valueKind, json) {
     case (.undefined, _): value = undeclared(json)
     case (.boolean, .boolean(let flag)): value = .boolean(flag)
-    case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
-      value = .integer(Int64(number))
+    case (.integer, .integer(let number)): value = .integer(Int64(number))
     case (.double, _): value = json.numberText.flatMap { read($0, ExactText.double) }.map { .double($0) }
     case (.float, _): value = json.numberText.flatMap { read($0, ExactText.float) }.map { .float($0) }
     case (.decimal, _): value = json.numberText.flatMap { DecimalNumber($0) }.map { .decimal($0) }
@@ -90,7 +89,7 @@ extension StoredValue {
     case (.uuid, .string(let text)): value = read(text, ExactText.uuid).map { .uuid($0) }
     case (.date, .string(let text)):
       value = read(text, ExactText.date).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
-    case (.binaryData, .object), (.transformable, .object): value = undeclared(json)
+    case (.data, .object): value = undeclared(json)
     default: value = nil
     }
     return value.flatMap { type.accepts($0) ? $0 : nil }

@@ -93,15 +93,10 @@ enum ObjectMessage {
   private static func append(
     _ slot: Slot, _ reader: EntityReader, _ row: Int, _ nodes: NodeTable, to writer: ByteWriter
   ) {
-    switch slot.kind {
-    case .attribute(let type):
-      switch type {
-      case .string: JSONValue.quote(reader.string(slot: slot.index, row: row), to: writer)
-      case .integer16, .integer32, .integer64:
-        ProgramValues.append(reader.integer(slot: slot.index, row: row), to: writer)
-      case .boolean: writer.append(reader.boolean(slot: slot.index, row: row) ? "true" as StaticString : "false")
-      default: JSONValue.quote(reader.value(slot: slot.index, row: row).typedText, to: writer)
-      }
+    switch slot.valueKind {
+    case .string: JSONValue.quote(reader.string(slot: slot.index, row: row), to: writer)
+    case .integer: ProgramValues.append(reader.integer(slot: slot.index, row: row), to: writer)
+    case .boolean: writer.append(reader.boolean(slot: slot.index, row: row) ? "true" as StaticString : "false")
     case .toOne:
       if let node = reader.toOne(slot: slot.index, row: row) {
         ProgramValues.append(nodes.reference(of: node), to: writer)
@@ -114,6 +109,7 @@ enum ObjectMessage {
         ProgramValues.append(nodes.reference(of: list[place]), to: writer)
       }
       writer.append(byte: UInt8(ascii: "]"))
+    default: JSONValue.quote(reader.value(slot: slot.index, row: row).typedText, to: writer)
     }
   }
 }
@@ -124,10 +120,9 @@ enum ProgramValues {
   private static let exact: ClosedRange<Int64> = -(1 << 53)...(1 << 53)
 
   static func value(_ json: JSONValue, _ type: AttributeType) -> StoredValue? {
-    switch (type, json) {
+    switch (type.valueKind, json) {
     case (.string, .string(let text)): return .string(text)
-    case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
-      return .integer(Int64(number))
+    case (.integer, .integer(let number)): return .integer(Int64(number))
     case (.boolean, .boolean(let flag)): return .boolean(flag)
     case (.string, _): return nil
     case (_, .string(let text)): return StoredValue(typedText: text)

@@ -6,7 +6,7 @@ import StoreCodecs
 /// read by the type in the model, regardless of the type in the file.
 final class ObjectLoader: DocumentReader {
   struct SlotPlan {
-    var reading: SlotReading
+    var kind: StoredValue.Kind
     /// The last object that had this property, to detect duplicate elements.
     var lastSeen = 0
     /// For relationships: the number of the destination and that of its hierarchy.
@@ -158,7 +158,7 @@ final class ObjectLoader: DocumentReader {
     let names = try Self.table(all.map(\.name), .property, StoreLocation(file: file, entity: entity.name)).table
     let slots = UnsafeMutablePointer<SlotPlan>.allocate(capacity: max(all.count, 1))
     for slot in all {
-      var plan = SlotPlan(reading: SlotReading(slot.kind))
+      var plan = SlotPlan(kind: slot.valueKind)
       if let destination = slot.destination {
         plan.destination = destination
         plan.destinationRoot = model.entity(at: destination).root.index
@@ -221,8 +221,8 @@ final class ObjectLoader: DocumentReader {
 
   override func beginAttribute(name: Bytes, type: Bytes, valueType: Bytes?) throws(PersistentStoreError) {
     try begin(name)
-    guard slots[slot].reading == .undefined else {
-      guard slots[slot].reading.rawValue < SlotReading.toOne.rawValue else {
+    guard slots[slot].kind == .undefined else {
+      guard slots[slot].kind != .toOne, slots[slot].kind != .toMany else {
         throw misplaced("is a relationship in the model, but an attribute here", .modelMismatch)
       }
       guard valueType == nil else { throw misplaced("has a type in the model, so its value must not specify one") }
@@ -250,8 +250,8 @@ final class ObjectLoader: DocumentReader {
   override func endAttribute(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) {
     do throws(PersistentStoreError) {
       let value = Span(_unsafeElements: Bytes(text))
-      switch slots[slot].reading {
-      case .text: try nodes.set(utf8: Span(_unsafeElements: try decoded(text)), slot: slot)
+      switch slots[slot].kind {
+      case .string, .uri: try nodes.set(utf8: Span(_unsafeElements: try decoded(text)), slot: slot)
       case .boolean:
         guard text.count == 1, text[0] == UInt8(ascii: "0") || text[0] == UInt8(ascii: "1") else {
           throw wrong(text, "neither 0 nor 1")
@@ -273,7 +273,7 @@ final class ObjectLoader: DocumentReader {
       case .uuid:
         guard let uuid = ExactText.uuid(value) else { throw wrong(text, "not a UUID") }
         try nodes.set(uuid: uuid, slot: slot)
-      case .bytes:
+      case .data:
         try nodes.set(bytesUpTo: Base64.decodedRoom(text.count), slot: slot) { target throws(PersistentStoreError) in
           do throws(Base64.DecodingError) { return try Base64.decode(value, to: target) } catch {
             throw Self.invalidBase64(error)
@@ -311,20 +311,20 @@ final class ObjectLoader: DocumentReader {
   /// Reads the value of an attribute without a type in the model.
   private func undefined(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) -> StoredValue {
     let value = Span(_unsafeElements: Bytes(text))
-    switch valueType {
+    switch valueType.valueKind {
     case .string, .uri:
       let string = String(decoding: try decoded(text), as: UTF8.self)
       return valueType == .uri ? .uri(string) : .string(string)
     case .boolean where text.count == 1 && text[0] & 0xFE == UInt8(ascii: "0"):
       return .boolean(text[0] == UInt8(ascii: "1"))
-    case .integer16, .integer32, .integer64:
+    case .integer:
       if let number = ExactText.integer(value), valueType.accepts(.integer(number)) { return .integer(number) }
     case .float: if let number = ExactText.float(value) { return .float(number) }
     case .double: if let number = ExactText.double(value) { return .double(number) }
     case .decimal: if let number = DecimalNumber(utf8: value) { return .decimal(number) }
     case .date: if let seconds = DateText.seconds(text) { return .date(Date(timeIntervalSinceReferenceDate: seconds)) }
     case .uuid: if let uuid = ExactText.uuid(value) { return .uuid(uuid) }
-    case .binaryData, .transformable:
+    case .data:
       try decodeBase64(text)
       return .data(Data(scratch))
     default: break
@@ -339,7 +339,7 @@ final class ObjectLoader: DocumentReader {
   ) throws(PersistentStoreError) {
     try begin(name)
     let plan = slots[slot]
-    guard plan.reading == .toOne || plan.reading == .toMany else {
+    guard plan.kind == .toOne || plan.kind == .toMany else {
       throw misplaced("is an attribute in the model, but a relationship here", .modelMismatch)
     }
     guard entityNames.index(of: destination, after: plan.destination) == plan.destination else {
@@ -347,7 +347,7 @@ final class ObjectLoader: DocumentReader {
         "leads to \(model.entity(at: plan.destination).name) in the model, but to \(Self.shown(destination)) here",
         .modelMismatch)
     }
-    var start = plan.reading == .toMany ? try appendNumbers(references, plan.destinationRoot) : 0
+    var start = plan.kind == .toMany ? try appendNumbers(references, plan.destinationRoot) : 0
     var isFirst = true
     let count = references.count
     while start < count {
@@ -357,22 +357,22 @@ final class ObjectLoader: DocumentReader {
       while end < count, references[end] != UInt8(ascii: " ") { end += 1 }
       let identifier = Bytes(rebasing: references[start..<end])
       start = end
-      guard isFirst || plan.reading == .toMany else {
+      guard isFirst || plan.kind == .toMany else {
         throw misplaced("is a to-one in the model, but refers to several objects")
       }
       isFirst = false
       if let number = ObjectIdentifierText.number(identifier) {
         try use(.plain, of: plan.destinationRoot)
-        if plan.reading == .toMany {
+        if plan.kind == .toMany {
           try nodes.append(toMany: number, slot: slot)
         } else {
           try nodes.set(toOne: number, slot: slot)
         }
       } else if let plain = ObjectIdentifierText.plainString(identifier) {
-        try refer(to: Span(_unsafeElements: plain), isToMany: plan.reading == .toMany)
+        try refer(to: Span(_unsafeElements: plain), isToMany: plan.kind == .toMany)
       } else if ObjectIdentifierText.decodeString(identifier, into: &identifierText) {
         let text = identifierText
-        try refer(to: text.span, isToMany: plan.reading == .toMany)
+        try refer(to: text.span, isToMany: plan.kind == .toMany)
       } else {
         let reference: ReferenceObject
         do throws(PersistentStoreError) {
@@ -383,7 +383,7 @@ final class ObjectLoader: DocumentReader {
           try nodes.skipReference(slot: slot, because: error.located(position))
           continue
         }
-        if plan.reading == .toMany {
+        if plan.kind == .toMany {
           try nodes.append(toMany: reference, slot: slot)
         } else {
           try nodes.set(toOne: reference, slot: slot)

@@ -28,7 +28,7 @@ struct ConstantBytes: @unchecked Sendable {
 /// The constant parts of one property's elements.
 struct SlotPlan: Sendable {
   let index: Int
-  let type: AttributeType
+  let kind: StoredValue.Kind
   let isToMany: Bool
   /// The open tag: complete for most attributes, otherwise up to the first part that varies.
   let head: ConstantBytes
@@ -148,7 +148,7 @@ final class EntityPlan: @unchecked Sendable {
       memory.initializeElement(
         at: index,
         to: SlotPlan(
-          index: head.slot.index, type: head.slot.attributeType ?? .undefined, isToMany: head.slot.isToMany,
+          index: head.slot.index, kind: head.slot.valueKind, isToMany: head.slot.isToMany,
           head: ConstantBytes(head.bytes)))
     }
     return UnsafeBufferPointer(memory)

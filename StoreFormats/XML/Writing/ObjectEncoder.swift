@@ -71,20 +71,20 @@ struct ObjectEncoder: Sendable {
     _ reader: EntityReader, _ slot: SlotPlan, _ row: Int, to writer: ByteWriter
   ) throws(PersistentStoreError) {
     slot.head.append(to: writer)
-    switch slot.type {
+    switch slot.kind {
     case .string, .uri: StoreText.encode(reader.bytes(slot: slot.index, row: row), to: writer)
     case .boolean:
       writer.append(byte: reader.boolean(slot: slot.index, row: row) ? UInt8(ascii: "1") : UInt8(ascii: "0"))
-    case .integer16, .integer32, .integer64: writer.append(integer: reader.integer(slot: slot.index, row: row))
+    case .integer: writer.append(integer: reader.integer(slot: slot.index, row: row))
     case .float: writer.append(float: reader.float(slot: slot.index, row: row), dropsPointZero: true)
     case .double: writer.append(double: reader.double(slot: slot.index, row: row), dropsPointZero: true)
     case .date: Self.append(date: reader.double(slot: slot.index, row: row), to: writer)
     case .decimal: writer.append(reader.bytes(slot: slot.index, row: row))
     case .uuid: writer.append(uuid: reader.uuid(slot: slot.index, row: row))
-    case .binaryData, .transformable:
+    case .data:
       Base64.encode(reader.bytes(slot: slot.index, row: row), to: writer, wrapping: .coreData)
     case .undefined: try writeUndefined(reader.value(slot: slot.index, row: row), to: writer)
-    case .composite: break
+    case .toOne, .toMany: break
     }
     writer.append("</attribute>\n")
   }

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4c380b77b677d4b8cf148ffad2cdb5dd08f20137b1a22ac47898bb162fe3aa4c"
+#define ASP_INTERFACE "f1298dd4547cd2ea0a0ecb32a3c2b0192b250733e46a213ced18256082704e6c"

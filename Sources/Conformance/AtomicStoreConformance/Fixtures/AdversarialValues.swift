@@ -53,11 +53,9 @@ struct AdversarialValues {
   // MARK: The table
 
   static func all(_ type: AttributeType) -> [StoredValue] {
-    switch type {
+    switch type.valueKind {
     case .boolean: [.boolean(true), .boolean(false)]
-    case .integer16: integers.filter { Int16(exactly: $0) != nil }.map { .integer($0) }
-    case .integer32: integers.filter { Int32(exactly: $0) != nil }.map { .integer($0) }
-    case .integer64: integers.map { .integer($0) }
+    case .integer: integers.map { .integer($0) }.filter { type.accepts($0) }
     case .float: floats.map { .float($0) }
     case .double: doubles.map { .double($0) }
     case .decimal: decimals
@@ -65,9 +63,9 @@ struct AdversarialValues {
     case .uuid: uuids
     case .string: texts.map { .string($0) }
     case .uri: uris.map { .uri($0) }
-    case .binaryData, .transformable: bytes.map { .data($0) }
-    case .undefined: types.filter { $0 != .transformable }.flatMap { all($0) }
-    default: []
+    case .data: bytes.map { .data($0) }
+    case .undefined where type == .undefined: types.filter { $0 != .transformable }.flatMap { all($0) }
+    case .undefined, .toOne, .toMany: []
     }
   }
 

@@ -85,13 +85,13 @@ enum RandomGraphs {
 
   private static func value(_ type: AttributeType, _ dice: inout SeededRandom) -> StoredValue {
     let word = dice.next()
-    switch type {
+    switch type.valueKind {
     case .string:
       let pieces = ["a", "ä", " ", "\n", "\"", ",", "<", "&", "𝄞", "e\u{301}", "0", "\r\n", ";", "'", "\t"]
       return .string((0..<(1 + dice.below(6))).map { _ in pieces[dice.below(pieces.count)] }.joined())
-    case .integer16: return .integer(Int64(Int16(truncatingIfNeeded: word)))
-    case .integer32: return .integer(Int64(Int32(truncatingIfNeeded: word)))
-    case .integer64: return .integer(Int64(truncatingIfNeeded: word))
+    case .integer:
+      let unused = 64 - type.integerBits
+      return .integer((Int64(truncatingIfNeeded: word) << unused) >> unused)
     case .double: return .double(Double(Int64(truncatingIfNeeded: word >> 11)) / 1024)
     case .boolean: return .boolean(word & 1 == 0)
     case .date: return .date(Date(timeIntervalSinceReferenceDate: Double(Int64(truncatingIfNeeded: word >> 30)) / 7))
@@ -99,7 +99,7 @@ enum RandomGraphs {
       return .decimal(
         DecimalNumber(
           mantissa: UInt128(word), exponent: Int8(truncatingIfNeeded: Int(word % 40)) - 20, isNegative: word & 2 == 0))
-    case .binaryData: return .data(Data((0..<(1 + dice.below(9))).map { UInt8(truncatingIfNeeded: word >> ($0 * 7)) }))
+    case .data: return .data(Data((0..<(1 + dice.below(9))).map { UInt8(truncatingIfNeeded: word >> ($0 * 7)) }))
     case .uuid:
       let byte = UInt8(truncatingIfNeeded: word)
       return .uuid(UUID(uuid: (byte, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255 - byte)))

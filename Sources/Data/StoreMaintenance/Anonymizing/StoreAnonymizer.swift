@@ -126,13 +126,12 @@ package struct StoreAnonymizer: Sendable {
   private func hashed(_ value: StoredValue, _ type: AttributeType) -> StoredValue? {
     let digest = SHA2.sha256((salt + "\u{0}" + value.typedText).utf8)
     let bits = digest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-    switch type {
+    switch type.valueKind {
     case .string:
       let text = String(bits, radix: 16)
       return .string(String(repeating: "0", count: 16 - text.count) + text)
-    case .integer16: return .integer(Int64(bits & 0x7FFF))
-    case .integer32: return .integer(Int64(bits & 0x7FFF_FFFF))
-    case .integer64: return .integer(Int64(bits >> 1))
+    case .integer:
+      return .integer(type.integerBits == 64 ? Int64(bits >> 1) : Int64(bits) & type.integerRange.upperBound)
     case .uuid:
       let bytes = Array(digest.prefix(16))
       return bytes.withUnsafeBytes { .uuid(UUID(uuid: $0.loadUnaligned(as: uuid_t.self))) }

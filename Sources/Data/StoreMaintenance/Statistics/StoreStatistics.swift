@@ -91,9 +91,9 @@ public struct StoreStatistics: Sendable {
   private static func measure(
     _ slot: Int, _ type: AttributeType, _ reader: EntityReader, _ result: inout PropertyStatistics
   ) {
-    switch type {
+    switch type.valueKind {
     case .string, .uri: return measureTexts(slot, type, reader, &result)
-    case .binaryData, .transformable:
+    case .data:
       for row in 0..<reader.count where !reader.isDeleted(row: row) {
         if count(reader.isNull(slot: slot, row: row), &result) { continue }
         result.longest = max(result.longest ?? 0, reader.bytes(slot: slot, row: row).count)

@@ -75,7 +75,7 @@ final class SQLCopyTable {
   }
 
   private static func cell(_ column: Column) -> Cell {
-    switch column.slot?.attributeType {
+    switch column.slot?.valueKind {
     case .decimal: Cell(type: column.type, check: .decimal)
     case .undefined: Cell(type: column.type, check: .undefined)
     default: Cell(type: column.type, check: .none)

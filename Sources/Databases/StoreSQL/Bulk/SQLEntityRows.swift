@@ -13,15 +13,15 @@ struct SQLEntityRows: SQLRowSource {
     var positions = -1
 
     static func kind(_ slot: Slot, _ column: SQLType) -> Kind {
-      guard case .attribute(let type) = slot.kind else { return .toOne }
-      return switch type {
-      case .integer16, .integer32, .integer64: .integer
+      switch slot.valueKind {
+      case .toOne, .toMany: .toOne
+      case .integer: .integer
       case .boolean: .boolean
       case .double, .date: .double
       case .float: .float
       case .uuid: .uuid
-      case .string, .uri, .decimal, .binaryData, .transformable: column == .text ? .text : .blob
-      case .undefined, .composite: .other
+      case .string, .uri, .decimal, .data: column == .text ? .text : .blob
+      case .undefined: .other
       }
     }
   }

@@ -4,8 +4,7 @@ import AtomicStoreSPI
 struct SQLRowLayout {
   /// The columns of a slot. Without references to count, as there is one for each value of the store.
   struct Cell {
-    enum Kind: UInt8 { case integer, boolean, double, float, date, text, data, decimal, uuid, other, toOne }
-    let kind: Kind
+    let kind: StoredValue.Kind
     let type: SQLType
     let slot: Int
     let at: Int
@@ -16,22 +15,6 @@ struct SQLRowLayout {
     var keepsEnds = false
     /// The index of its ``SQLEnds``.
     var end = 0
-
-    fileprivate static func kind(_ slot: Slot) -> Kind {
-      guard case .attribute(let type) = slot.kind else { return .toOne }
-      return switch type {
-      case .integer16, .integer32, .integer64: .integer
-      case .boolean: .boolean
-      case .double: .double
-      case .float: .float
-      case .date: .date
-      case .string, .uri: .text
-      case .binaryData, .transformable: .data
-      case .decimal: .decimal
-      case .uuid: .uuid
-      case .undefined, .composite: .other
-      }
-    }
   }
 
   let sql: String
@@ -58,7 +41,7 @@ struct SQLRowLayout {
         guard needed?.needs(slot: slot.index, of: entity.index) != false,
           let column = schema.column(slot.index, of: entity)
         else { continue }
-        var cell = Cell(kind: Cell.kind(slot), type: column.type, slot: slot.index, at: place(column.name, column.type))
+        var cell = Cell(kind: slot.valueKind, type: column.type, slot: slot.index, at: place(column.name, column.type))
         if let destination = slot.destination.map({ schema.model.entity(at: $0) }) {
           if let name = column.entityName { cell.entityAt = place(name, .integer64) }
           if let inverse = slot.inverseSlot, destination.slots[inverse].isToMany,

@@ -181,14 +181,14 @@ private final class SQLRowComparison {
     case .double, .date: return found.double(at).bitPattern == reader.double(slot: slot, row: row).bitPattern
     case .float: return found.float(at).bitPattern == reader.float(slot: slot, row: row).bitPattern
     case .uuid: return found.uuid(at) == reader.uuid(slot: slot, row: row)
-    case .text, .decimal: return isSame(found, at, reader.bytes(slot: slot, row: row))
+    case .string, .uri, .decimal: return isSame(found, at, reader.bytes(slot: slot, row: row))
     case .data:
       let bytes = reader.bytes(slot: slot, row: row)
       var isSame = false
       found.withBytes(at) { isSame = Self.areSame($0, bytes) }
       return isSame
-    case .other: return isSame(found, at, Array(reader.value(slot: slot, row: row).typedText.utf8).span)
-    case .toOne: return false
+    case .undefined: return isSame(found, at, Array(reader.value(slot: slot, row: row).typedText.utf8).span)
+    case .toOne, .toMany: return false
     }
   }
 

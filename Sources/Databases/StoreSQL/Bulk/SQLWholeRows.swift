@@ -89,15 +89,15 @@ final class SQLWholeRows {
     case .double: try nodes.set(double: row.double(at), slot: slot)
     case .float: try nodes.set(float: row.float(at), slot: slot)
     case .date: try nodes.set(dateSeconds: row.double(at), slot: slot)
-    case .text:
+    case .string, .uri:
       try row.withText(at) { bytes throws(PersistentStoreError) in try nodes.set(utf8: bytes, slot: slot) }
     case .data:
       try row.withBytes(at) { bytes throws(PersistentStoreError) in try nodes.set(bytes: bytes, slot: slot) }
     case .decimal:
       try row.withText(at) { bytes throws(PersistentStoreError) in try nodes.set(decimal: bytes, slot: slot) }
     case .uuid: try nodes.set(uuid: row.uuid(at), slot: slot)
-    case .other: try setOther(row, cell, id, entity)
-    case .toOne: break
+    case .undefined: try setOther(row, cell, id, entity)
+    case .toOne, .toMany: break
     }
   }
 

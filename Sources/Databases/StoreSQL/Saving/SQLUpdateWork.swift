@@ -135,8 +135,8 @@ struct SQLUpdateWork<Database: SQLDatabase> {
   }
 
   private func isExactlyCopied(_ type: AttributeType) -> Bool {
-    switch type {
-    case .integer16, .integer32, .integer64, .boolean, .string, .uri, .uuid, .binaryData, .decimal: true
+    switch type.valueKind {
+    case .integer, .boolean, .string, .uri, .uuid, .data, .decimal: true
     default: false
     }
   }

@@ -109,14 +109,12 @@ struct SQLGroupCompiler {
 
   private mutating func addKey(_ path: [String]) {
     guard let source = source(path) else { return leave(path, "is grouped by the kit: it is not a column") }
-    switch source.slot.kind {
+    switch source.slot.valueKind {
     case .toMany: return leave(path, "has several values")
-    case .toOne: break
-    case .attribute(.integer16), .attribute(.integer32), .attribute(.integer64), .attribute(.boolean),
-      .attribute(.string), .attribute(.uri), .attribute(.uuid):
-      break
-    case .attribute(let type):
-      return leave(path, "is grouped by the kit: equal values of type \(type.modelName) may differ in the database")
+    case .toOne, .integer, .boolean, .string, .uri, .uuid: break
+    default:
+      let type = source.slot.attributeType?.modelName ?? ""
+      return leave(path, "is grouped by the kit: equal values of type \(type) may differ in the database")
     }
     let at = select(source.sql)
     grouped.append(at + 1)
@@ -140,18 +138,19 @@ struct SQLGroupCompiler {
       let test = Self.invalid(value, source.column.type)
       invalidAt.append(select("COUNT(CASE WHEN \(value) IS NOT NULL AND (\(test)) THEN 1 END)"))
     }
-    switch (aggregate.function, source.slot.attributeType) {
+    switch (aggregate.function, source.slot.valueKind) {
     case (.count, _): outputs.append(.count(select("COUNT(\(value))")))
     case (.sum, .boolean): outputs.append(.count(select("COUNT(CASE WHEN \(value) THEN 1 END)")))
-    case (.sum, .integer16), (.sum, .integer32):
+    case (.sum, .integer) where source.slot.attributeType != .integer64:
       outputs.append(.sum(high: nil, low: select("CAST(SUM(\(value)) AS \(dialect.name(of: .integer64)))")))
-    case (.sum, .integer64):
+    case (.sum, .integer):
       // In two halves, as the sum may be greater than any of these integers.
       let integer = dialect.name(of: .integer64)
       let high = select("CAST(SUM(\(value) >> 32) AS \(integer))")
       outputs.append(.sum(high: high, low: select("CAST(SUM(\(value) & 4294967295) AS \(integer))")))
-    case (.minimum, let type), (.maximum, let type): addExtreme(aggregate, source, type)
-    case (.sum, let type):
+    case (.minimum, _), (.maximum, _): addExtreme(aggregate, source, source.slot.attributeType)
+    case (.sum, _):
+      let type = source.slot.attributeType
       leave(
         aggregate.path,
         "is added up by the kit: sums of type \(type?.modelName ?? "object") depend on how a database adds")
@@ -175,8 +174,8 @@ struct SQLGroupCompiler {
   private mutating func addExtreme(_ aggregate: StoreGrouping.Aggregate, _ source: Source, _ type: AttributeType?) {
     let name = aggregate.function == .minimum ? "MIN" : "MAX"
     let value = source.sql
-    switch type {
-    case .integer16, .integer32, .integer64, .string, .uri:
+    switch type?.valueKind {
+    case .integer, .string, .uri:
       outputs.append(.extreme(source, at: select("\(name)(\(value))"), unorderedAt: nil))
     case .double, .float, .date:
       // Not-a-number has no order, and of -0.0 and 0.0 the first one counts.

@@ -11,8 +11,8 @@ extension SQLPredicateCompiler {
       else { return nil }
       let direction = key.isAscending ? "ASC" : "DESC"
       let nulls = dialect.isSQLite ? "" : key.isAscending ? " NULLS FIRST" : " NULLS LAST"
-      switch type {
-      case .integer16, .integer32, .integer64, .boolean, .string: terms.append("\(value) \(direction)\(nulls)")
+      switch type.valueKind {
+      case .integer, .boolean, .string: terms.append("\(value) \(direction)\(nulls)")
       case .double, .float, .date:
         // Not-a-number comes after null and before all numbers.
         terms.append(

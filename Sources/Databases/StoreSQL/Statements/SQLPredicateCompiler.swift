@@ -299,10 +299,9 @@ struct SQLPredicateCompiler {
       guard some.count <= dialect.listLimit else { return nil }
       var parameters: [String] = []
       for value in some {
-        switch (column.type, value) {
+        switch (column.type.valueKind, value) {
         case (.string, .string(let text)): parameters.append(parameter(.text(text)))
-        case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
-          parameters.append(parameter(.integer(number)))
+        case (.integer, .integer(let number)): parameters.append(parameter(.integer(number)))
         default: return nil
         }
       }
@@ -317,11 +316,10 @@ struct SQLPredicateCompiler {
     _ comparator: FetchPredicate.Comparator, _ value: StoredValue, _ column: Column
   ) -> String? {
     let place = column.place
-    switch (column.type, value) {
+    switch (column.type.valueKind, value) {
     case (.string, .string(let text)), (.uri, .string(let text)), (.uri, .uri(let text)), (.string, .uri(let text)):
       return self.text(comparator, text, place)
-    case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
-      return simple(comparator, .integer(number), place)
+    case (.integer, .integer(let number)): return simple(comparator, .integer(number), place)
     case (.double, .double(let number)), (.float, .double(let number)): return double(comparator, number, place)
     case (.double, .integer(let number)), (.float, .integer(let number)):
       return Double(exactly: number).flatMap { double(comparator, $0, place) }

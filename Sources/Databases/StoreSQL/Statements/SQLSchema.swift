@@ -152,7 +152,7 @@ struct SQLSchema: Sendable {
       // A constraint on what is not stored is the kit's alone.
       guard names.count == constraint.count, !names.isEmpty else { continue }
       // Decimals are equal by value, not by their text.
-      guard !slots.contains(where: { entity.slots[$0].attributeType == .decimal }) else { continue }
+      guard !slots.contains(where: { entity.slots[$0].valueKind == .decimal }) else { continue }
       let below = entity.hierarchy.filter { !$0.isAbstract }.map(\.index)
       table.unique.append((names, entity.root == entity ? nil : below))
     }
@@ -187,16 +187,14 @@ struct SQLSchema: Sendable {
 
 extension SQLType {
   init(_ type: AttributeType) {
-    switch type {
-    case .integer16: self = .integer16
-    case .integer32: self = .integer32
-    case .integer64: self = .integer64
+    switch type.valueKind {
+    case .integer: self = type.integerBits == 16 ? .integer16 : type.integerBits == 32 ? .integer32 : .integer64
     case .boolean: self = .boolean
     case .double, .date: self = .double
     case .float: self = .float
     // A decimal keeps its digits as text; an undefined value says its type in its text.
-    case .string, .uri, .decimal, .undefined, .composite: self = .text
-    case .binaryData, .transformable: self = .blob
+    case .string, .uri, .decimal, .undefined, .toOne, .toMany: self = .text
+    case .data: self = .blob
     case .uuid: self = .uuid
     }
   }

@@ -23,19 +23,19 @@ enum SQLValues {
     _ row: some SQLRow, _ at: Int, _ type: AttributeType, _ slot: Slot, _ id: Int64
   ) throws(PersistentStoreError) -> StoredValue {
     let value: StoredValue?
-    switch type {
-    case .integer16, .integer32, .integer64: value = .integer(row.integer(at))
+    switch type.valueKind {
+    case .integer: value = .integer(row.integer(at))
     case .boolean: value = .boolean(row.boolean(at))
     case .double: value = .double(row.double(at))
     case .float: value = .float(row.float(at))
     case .date: value = .date(Date(timeIntervalSinceReferenceDate: row.double(at)))
     case .string: value = .string(try text(row, at, id))
     case .uri: value = .uri(try text(row, at, id))
-    case .binaryData, .transformable: value = .data(row.data(at))
+    case .data: value = .data(row.data(at))
     case .uuid: value = .uuid(row.uuid(at))
     case .decimal: value = DecimalNumber(try text(row, at, id)).map { .decimal($0) }
     case .undefined: value = StoredValue(typedText: try text(row, at, id))
-    case .composite: value = .null
+    case .toOne, .toMany: value = .null
     }
     guard let value, type.accepts(value) else { throw malformed(id, slot) }
     return value

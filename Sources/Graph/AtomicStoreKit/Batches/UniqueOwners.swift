@@ -44,8 +44,8 @@ struct UniqueOwners {
   ///   - type: The type of the constraint's attribute; nil if it has several properties, or a relationship.
   ///   - count: The number of values to come.
   init(type: AttributeType?, count: Int) {
-    switch type {
-    case .integer16, .integer32, .integer64: form = .integers
+    switch type?.valueKind {
+    case .integer: form = .integers
     case .string: form = .texts
     default: form = .keys
     }

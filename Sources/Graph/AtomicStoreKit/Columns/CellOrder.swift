@@ -8,10 +8,10 @@ struct CellOrder {
 
   init?(_ column: ColumnView, _ type: AttributeType) {
     self.column = column
-    switch (type, column.layout) {
-    case (.integer16, .integer16): kind = .integer16
-    case (.integer32, .integer32): kind = .integer32
-    case (.integer64, .integer64): kind = .integer64
+    switch (type.valueKind, column.layout) {
+    case (.integer, .integer16): kind = .integer16
+    case (.integer, .integer32): kind = .integer32
+    case (.integer, .integer64): kind = .integer64
     case (.float, .float): kind = .float
     case (.double, .double), (.date, .double): kind = .double
     case (.string, .bytes): kind = .text

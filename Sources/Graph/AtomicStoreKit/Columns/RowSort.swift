@@ -29,22 +29,21 @@ struct RowSort {
 
     /// Returns nil for types whose values are not sorted as cells.
     init?(_ key: SortKey, _ type: AttributeType) {
-      switch type {
+      switch type.valueKind {
       case .boolean: self = .boolean
-      case .integer16: self = .integer16
-      case .integer32: self = .integer32
-      case .integer64: self = .integer64
+      case .integer: self = type.integerBits == 16 ? .integer16 : type.integerBits == 32 ? .integer32 : .integer64
       case .float: self = .float
       case .double, .date: self = .double
       case .decimal: self = .decimal
       case .uuid: self = .uuid
-      case .binaryData, .uri: self = .bytes
+      case .data where type == .transformable: return nil
+      case .data, .uri: self = .bytes
       case .string where key.textOrder == .localizedStandard: self = .texts(.standard)
       case .string:
         let isPlain =
           key.options.contains(.normalized) || key.options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive])
         self = isPlain ? .bytes : .texts(.folded(key.options))
-      case .transformable, .undefined, .composite: return nil
+      case .undefined, .toOne, .toMany: return nil
       }
     }
   }

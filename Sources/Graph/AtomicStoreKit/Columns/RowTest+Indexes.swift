@@ -172,7 +172,7 @@ extension RowTest {
     case .integers(let slot, let low, let high, isOutside: false, null: false) where low == high:
       return (slot, .integer(low))
     case .doubles(let slot, .equal, let number, null: false):
-      switch plan.properties[plan.propertyOfSlot[slot]].attributeType {
+      switch plan.properties[plan.propertyOfSlot[slot]].attributeType?.valueKind {
       case .double: return (slot, .double(number))
       case .date: return (slot, .date(Date(timeIntervalSinceReferenceDate: number)))
       case .float: return Float(exactly: number).map { (slot, .float($0)) }
@@ -180,7 +180,9 @@ extension RowTest {
       }
     case .text(let slot, let test, null: false) where test.isSameness && test.comparator == .equal:
       let text = String(decoding: test.other, as: UTF8.self)
-      return (slot, plan.properties[plan.propertyOfSlot[slot]].attributeType == .uri ? .uri(text) : .string(text))
+      return (
+        slot, plan.properties[plan.propertyOfSlot[slot]].attributeType?.valueKind == .uri ? .uri(text) : .string(text)
+      )
     case .uuid(let slot, let uuid, isOther: false, null: false): return (slot, .uuid(uuid))
     default: return nil
     }

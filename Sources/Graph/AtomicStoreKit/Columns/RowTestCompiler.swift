@@ -280,9 +280,10 @@ struct RowTestCompiler {
     _ value: StoredValue, _ slot: Int, _ type: AttributeType, _ comparison: FetchPredicate.Comparison
   ) -> RowTest? {
     let null = comparison.comparator == .notEqual
-    let isExact = type == .decimal
-    let value = isExact || type == .double || type == .float ? value.number(as: isExact ? .decimal : .double) : value
-    switch (type, value) {
+    let kind = type.valueKind
+    let isExact = kind == .decimal
+    let value = isExact || kind == .double || kind == .float ? value.number(as: isExact ? .decimal : .double) : value
+    switch (kind, value) {
     case (.string, .string(let text)), (.uri, .string(let text)), (.uri, .uri(let text)), (.string, .uri(let text)):
       switch comparison.comparator {
       // IN with a string on the right tests for a substring: the reverse of CONTAINS.
@@ -292,7 +293,7 @@ struct RowTestCompiler {
       default: break
       }
       return .text(slot: slot, TextTest(comparison.comparator, comparison.options, text), null: null)
-    case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
+    case (.integer, .integer(let number)):
       guard let (low, high, isOutside) = Self.bounds(comparison.comparator, number) else { return nil }
       return .integers(slot: slot, low: low, high: high, isOutside: isOutside, null: null)
     case (.double, .double(let number)), (.float, .double(let number)):
@@ -356,12 +357,12 @@ struct RowTestCompiler {
     case .isIn:
       let holdsNull = values.contains { $0.isNull }
       let some = values.filter { !$0.isNull }
-      switch type {
+      switch type.valueKind {
       case .string:
         let texts = some.compactMap { if case .string(let text) = $0 { text } else { nil } }
         guard texts.count == some.count else { return nil }
         return .text(slot: slot, TextTest(in: texts, comparison.options), null: holdsNull)
-      case .integer16, .integer32, .integer64:
+      case .integer:
         let numbers = some.compactMap { if case .integer(let number) = $0 { number } else { nil } }
         guard numbers.count == some.count else { return nil }
         return .integerSet(slot: slot, Set(numbers), null: holdsNull)

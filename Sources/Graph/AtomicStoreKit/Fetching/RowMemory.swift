@@ -102,16 +102,14 @@ final class RowMemory {
     case .toMany(let slot): return (.toMany, version.column(entity: entity, slot: slot))
     case .attribute(let slot, let type):
       let form: Reading.Form =
-        switch type {
+        switch type.valueKind {
         case .boolean: .boolean
-        case .integer16: .integer16
-        case .integer32: .integer32
-        case .integer64: .integer64
+        case .integer: type.integerBits == 16 ? .integer16 : type.integerBits == 32 ? .integer32 : .integer64
         case .double: .double
         case .date: .date
         case .string, .uri: .text
         case .decimal: .decimal
-        case .binaryData: .data
+        case .data where type != .transformable: .data
         default: .other
         }
       return (form, version.column(entity: entity, slot: slot))

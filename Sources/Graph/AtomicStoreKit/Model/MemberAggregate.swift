@@ -39,7 +39,7 @@ struct MemberAggregate: Sendable {
     } else {
       let keys = operation.filter { $0 != "@sum" }
       guard operation.count == 2, keys.count == 1, let p = Self.attribute(keys[0], members),
-        [.integer16, .integer32, .integer64].contains(members.properties[p].attributeType)
+        members.properties[p].attributeType?.valueKind == .integer
       else { return nil }
       summed = p
     }

@@ -109,9 +109,9 @@ extension ReadTable.Form {
       return
     }
     self =
-      switch type {
+      switch type.valueKind {
       case .string: .text
-      case .integer16, .integer32, .integer64: .integer
+      case .integer: .integer
       case .boolean: .boolean
       case .double: .double
       case .float: .float

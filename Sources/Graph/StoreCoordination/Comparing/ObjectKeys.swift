@@ -154,5 +154,5 @@ package struct ObjectKeys: Sendable {
 }
 
 extension Slot {
-  fileprivate var isText: Bool { attributeType == .string || attributeType == .uri }
+  fileprivate var isText: Bool { valueKind.isText }
 }

@@ -29,7 +29,7 @@ package struct UniquenessGroup {
   /// equal by value, nor those of what is not in a column.
   package static func refuse(in nodes: NodeTable) throws(PersistentStoreError) {
     let groups = all(in: nodes) { entity, slots in
-      slots.allSatisfy { entity.slots[$0].attributeType != .decimal && !entity.slots[$0].isToMany }
+      slots.allSatisfy { entity.slots[$0].valueKind != .decimal && !entity.slots[$0].isToMany }
     }
     guard let first = groups.first else { return }
     let more = groups.count > 1 ? "; so have the objects of \(groups.count - 1) more groups" : ""

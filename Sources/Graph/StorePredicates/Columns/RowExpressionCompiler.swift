@@ -102,14 +102,14 @@ package struct RowExpressionCompiler {
   }
 
   private static func attribute(_ slot: Slot, isLength: Bool) -> RowCalculation? {
-    switch slot.attributeType {
-    case .integer16, .integer32, .integer64, .boolean:
+    switch slot.valueKind {
+    case .integer, .boolean:
       isLength ? nil : RowCalculation(expression: .attribute(slot: slot.index))
     case .float, .double, .decimal:
       isLength
         ? nil
         : RowCalculation(
-          expression: .attribute(slot: slot.index), kind: slot.attributeType == .decimal ? .decimal : .double)
+          expression: .attribute(slot: slot.index), kind: slot.valueKind == .decimal ? .decimal : .double)
     case .string: isLength ? RowCalculation(expression: .length(slot: slot.index)) : nil
     default: nil
     }

@@ -8,8 +8,8 @@ extension AttributeType {
     if accepts(value) { return value }
     guard let number = NumberOrder.Number(value) else { return nil }
     let converted: StoredValue
-    switch self {
-    case .integer16, .integer32, .integer64:
+    switch valueKind {
+    case .integer:
       let rounded: Int64? =
         if case .decimal(let decimal) = number {
           decimal.rounded(.toNearestOrAwayFromZero).integer

@@ -20,7 +20,7 @@ package final class ColumnRule {
     self.reader = reader
     isMandatory = rule.isMandatory
     limitsValues = rule.limitsValues
-    looksAtTexts = !limitsValues && (slot.attributeType == .string || slot.attributeType == .uri)
+    looksAtTexts = !limitsValues && slot.valueKind.isText
     guard isMandatory || limitsValues || looksAtTexts else { return nil }
   }
 

@@ -36,10 +36,7 @@ package struct ValidationRule: Sendable {
   /// - Parameter isStored: Whether its values are stored, so that a text could name an object.
   /// - Returns: nil where nothing is demanded.
   package init?(_ attribute: AttributeDescription, isStored: Bool) {
-    switch attribute.type {
-    case .uri, .string: mayNameObjects = isStored
-    default: break
-    }
+    mayNameObjects = isStored && attribute.type.valueKind.isText
     // A derived attribute is computed, not given.
     isMandatory = !attribute.isOptional && attribute.derivationExpression == nil
     minimum = attribute.minimum

@@ -34,7 +34,7 @@ extension OpenNumber.Kind {
   /// How a value for an attribute is computed; nil if that does not matter. Not exactly for integers: with 38 digits,
   /// `age / 3 * 3` would not be one.
   package init?(_ type: AttributeType) {
-    switch type {
+    switch type.valueKind {
     case .decimal: self = .decimal
     case .double, .float: self = .double
     default: return nil

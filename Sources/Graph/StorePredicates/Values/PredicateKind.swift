@@ -65,14 +65,14 @@ extension PredicateKind {
     case .object: .object
     case .list: .list
     case .attribute(let type):
-      switch type {
+      switch type.valueKind {
       case .string, .uri: .text
-      case .integer16, .integer32, .integer64, .double, .float, .decimal: .number
+      case .integer, .double, .float, .decimal: .number
       case .boolean: .boolean
       case .date: .date
-      case .binaryData: .data
+      case .data: type == .transformable ? .unknown : .data
       case .uuid: .uuid
-      case .transformable, .undefined, .composite: .unknown
+      case .undefined, .toOne, .toMany: .unknown
       }
     }
   }

@@ -9,24 +9,17 @@ package struct ValueConversion {
   /// Nil for types of which no value converts to the other.
   package init?(from source: AttributeType, to destination: AttributeType) {
     type = destination
-    let isNumber = Self.isNumber(source)
-    switch destination {
+    let source = source.valueKind
+    switch destination.valueKind {
     case .string:
       // Bytes do not have a text.
-      if source == .binaryData || source == .transformable { return nil }
+      if source == .data { return nil }
     case .uri, .uuid, .date: if source != .string { return nil }
-    case .integer16, .integer32, .integer64, .double, .float, .decimal:
-      guard isNumber || source == .string else { return nil }
+    case .integer, .double, .float, .decimal:
+      guard source.isNumber || source == .string else { return nil }
     case .boolean: if source != .string { return nil }
-    case .undefined: break
-    case .binaryData, .transformable, .composite: return nil
-    }
-  }
-
-  private static func isNumber(_ type: AttributeType) -> Bool {
-    switch type {
-    case .integer16, .integer32, .integer64, .double, .float, .decimal: true
-    default: false
+    case .undefined where destination == .undefined: break
+    case .undefined, .data, .toOne, .toMany: return nil
     }
   }
 
@@ -51,7 +44,7 @@ package struct ValueConversion {
   /// The value in the other type; nil where there is none that is equal.
   package func convert(_ value: StoredValue) -> StoredValue? {
     if value.isNull { return .null }
-    switch type {
+    switch type.valueKind {
     case .undefined: return value
     case .string: return Self.text(value).map { .string($0) }
     case .uri:
@@ -75,8 +68,8 @@ package struct ValueConversion {
   /// computed in doubles also where the attribute is a float. Nil where there is none.
   package static func assigned(_ value: StoredValue, to type: AttributeType) -> StoredValue? {
     if type.accepts(value) { return value }
-    if case .string(let text) = value, type == .uri { return .uri(text) }
-    switch (type, value) {
+    if case .string(let text) = value, type.valueKind == .uri { return .uri(text) }
+    switch (type.valueKind, value) {
     case (.float, .double(let number)) where number.isFinite:
       let nearest = Float(number)
       return nearest.isFinite && (nearest != 0 || number == 0) ? .float(nearest) : nil
@@ -109,7 +102,7 @@ package struct ValueConversion {
     // A number that would become zero is out of range.
     let digits = text.prefix { $0 != "e" && $0 != "E" }
     let isZero = !digits.contains { $0 >= "1" && $0 <= "9" }
-    switch type {
+    switch type.valueKind {
     case .double:
       return ExactText.double(Array(text.utf8).span).flatMap { $0 == 0 && !isZero ? nil : .double($0) }
     case .float:
@@ -154,12 +147,12 @@ package struct ValueConversion {
       guard let decimal = DecimalNumber(text), !decimal.isNaN else { return nil }
       // Decimals do not have a negative zero.
       if decimal.mantissa == 0, text.utf8.first == UInt8(ascii: "-") {
-        if type == .double { return .double(-0.0) }
-        if type == .float { return .float(-0.0) }
+        if type.valueKind == .double { return .double(-0.0) }
+        if type.valueKind == .float { return .float(-0.0) }
       }
       value = .decimal(decimal)
     }
-    switch type {
+    switch type.valueKind {
     case .decimal:
       switch value {
       case .integer(let number): return .decimal(DecimalNumber(number))

@@ -25,8 +25,8 @@ struct AttributeLint {
   private func checkOptionality(_ attribute: AttributeDescription, of entity: Entity, _ list: inout LintList) {
     guard attribute.isOptional, attribute.derivationExpression == nil else { return }
     let usesScalar = attribute.extras.contains(.attribute(name: "usesScalarValueType", value: "YES"))
-    switch attribute.type {
-    case .integer16, .integer32, .integer64, .float, .double, .boolean, .date:
+    switch attribute.type.valueKind {
+    case .integer, .float, .double, .boolean, .date:
       if usesScalar, attribute.defaultValue == nil {
         let zero = attribute.type == .boolean ? "false" : attribute.type == .date ? "1 January 2001" : "0"
         list.add(

@@ -17,14 +17,14 @@ struct ColumnProfile {
     case .toOne: return
     case .toMany: fill(reader, "numbers of objects") { Double(reader.toMany(slot: slot.index, row: $0).count) }
     case .attribute(let type):
-      switch type {
+      switch type.valueKind {
       case .boolean: countBooleans(reader, slot.index)
-      case .integer16, .integer32, .integer64:
+      case .integer:
         fill(reader, "values") {
           reader.isNull(slot: slot.index, row: $0) ? nil : Double(reader.integer(slot: slot.index, row: $0))
         }
       case .double, .date:
-        fill(reader, type == .date ? "dates" : "values") {
+        fill(reader, type.valueKind == .date ? "dates" : "values") {
           reader.isNull(slot: slot.index, row: $0) ? nil : reader.double(slot: slot.index, row: $0)
         }
       case .float:
@@ -35,11 +35,11 @@ struct ColumnProfile {
         fill(reader, "values") {
           if case .decimal(let number) = reader.value(slot: slot.index, row: $0) { number.doubleValue } else { nil }
         }
-      case .string, .uri, .binaryData, .transformable:
+      case .string, .uri, .data:
         fill(reader, "lengths in bytes") {
           reader.isNull(slot: slot.index, row: $0) ? nil : Double(reader.bytes(slot: slot.index, row: $0).count)
         }
-      case .uuid, .undefined, .composite: return
+      case .uuid, .undefined, .toOne, .toMany: return
       }
     }
   }

@@ -62,8 +62,8 @@ struct ReportRows {
   }
 
   private static func mayHaveContent(_ slot: Slot) -> Bool {
-    switch slot.attributeType {
-    case .string, .binaryData, .transformable, .undefined: true
+    switch slot.valueKind {
+    case .string, .data, .undefined: true
     default: false
     }
   }
@@ -157,19 +157,16 @@ struct ReportRows {
 
   /// How the script treats a column.
   static func kind(_ slot: Slot) -> String {
-    switch slot.kind {
-    case .toOne: return "one"
-    case .toMany: return "many"
-    case .attribute(let type):
-      switch type {
-      case .integer16, .integer32, .integer64, .decimal, .double, .float: return "number"
-      case .string: return "text"
-      case .date: return "date"
-      case .boolean: return "boolean"
-      case .uuid, .uri: return "other"
-      // Shown as a size, or of any type: neither sorted nor compared.
-      case .binaryData, .transformable, .undefined, .composite: return "bytes"
-      }
+    switch slot.valueKind {
+    case .toOne: "one"
+    case .toMany: "many"
+    case .integer, .decimal, .double, .float: "number"
+    case .string: "text"
+    case .date: "date"
+    case .boolean: "boolean"
+    case .uuid, .uri: "other"
+    // Shown as a size, or of any type: neither sorted nor compared.
+    case .data, .undefined: "bytes"
     }
   }
 
@@ -181,7 +178,7 @@ struct ReportRows {
 
   /// The type that a predicate names where it writes a value of the column; nil where the literal shows it.
   private static func castType(_ slot: Slot) -> String? {
-    switch slot.attributeType {
+    switch slot.valueKind {
     case .decimal: "NSDecimalNumber"
     case .float: "Float"
     case .date: "NSDate"

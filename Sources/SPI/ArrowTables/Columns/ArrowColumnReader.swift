@@ -51,11 +51,15 @@ struct ArrowColumnReader {
   }
 
   private func cells(of type: AttributeType) throws(PersistentStoreError) -> [UInt8] {
-    switch type {
+    switch type.valueKind {
     case .boolean where field.type == .boolean: return booleans()
-    case .integer16: return try bytes(try integers(), as: Int16.self)
-    case .integer32: return try bytes(try integers(), as: Int32.self)
-    case .integer64: return try bytes(try integers(), as: Int64.self)
+    case .integer:
+      let integers = try integers()
+      switch type.integerBits {
+      case 16: return try bytes(integers, as: Int16.self)
+      case 32: return try bytes(integers, as: Int32.self)
+      default: return try bytes(integers, as: Int64.self)
+      }
     case .double where field.type == .float(bits: 32):
       return bits { Double($0.values.loadUnaligned(fromByteOffset: $1 * 4, as: Float.self)).bitPattern }
     case .date: return try dates()
@@ -67,10 +71,8 @@ struct ArrowColumnReader {
 
   /// The type whose values are the cells of nodes.
   private static func plainType(_ type: AttributeType) -> ArrowType? {
-    switch type {
-    case .integer16: .integer(bits: 16, isSigned: true)
-    case .integer32: .integer(bits: 32, isSigned: true)
-    case .integer64: .integer(bits: 64, isSigned: true)
+    switch type.valueKind {
+    case .integer: .integer(bits: type.integerBits, isSigned: true)
     case .float: .float(bits: 32)
     case .double, .date: .float(bits: 64)
     case .uuid: .fixedSizeBinary(16)
@@ -93,9 +95,9 @@ struct ArrowColumnReader {
 
   /// What columns for an attribute may have, for errors.
   private static func wanted(_ type: AttributeType) -> String {
-    switch type {
+    switch type.valueKind {
     case .boolean: "bool"
-    case .integer16, .integer32, .integer64: "an integer"
+    case .integer: "an integer"
     case .float: "float"
     case .double: "double"
     case .date: "timestamp or double"

@@ -129,16 +129,17 @@ extension ArrowFile {
     _ column: ArrowColumnReader, _ type: AttributeType, _ slot: Int, _ entity: Int, _ rows: Int,
     into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
-    switch type {
-    case .string, .uri, .binaryData, .transformable:
-      let isText = type == .string || type == .uri
+    let kind = type.valueKind
+    switch kind {
+    case .string, .uri, .data:
+      let isText = kind.isText
       try column.withValues(isText: isText) { lengths, heap throws(PersistentStoreError) in
         try nodes.fillBytes(entity: entity, slot: slot, lengths: lengths, heap: heap)
       }
     case .decimal:
       let (lengths, heap) = try column.decimalTexts()
       try nodes.fillBytes(entity: entity, slot: slot, lengths: lengths.span, heap: heap.span)
-    case .undefined, .composite:
+    case .undefined:
       for (row, text) in try column.texts().enumerated() {
         guard let text, !text.isEmpty else { continue }
         guard let value = StoredValue(typedText: text) else {

@@ -70,28 +70,22 @@ package struct ArrowNodeColumns: Sendable {
   ///   - name: The name of the column; nil for that of the slot.
   package func column(_ slot: Slot, named name: String? = nil) -> ArrowColumn {
     let name = name ?? slot.name
-    switch slot.kind {
-    case .toOne: return toOne(slot, name)
-    case .toMany: return toMany(slot, name)
-    case .attribute(let type):
-      let field = ArrowField.attribute(slot, name, type)
-      switch type {
-      case .boolean: return booleans(field, slot.index)
-      case .integer16: return fixed(field, .integer(bits: 16, isSigned: true), slot.index)
-      case .integer32: return fixed(field, .integer(bits: 32, isSigned: true), slot.index)
-      case .integer64: return fixed(field, .integer(bits: 64, isSigned: true), slot.index)
-      case .float: return fixed(field, .float(bits: 32), slot.index)
-      case .double: return fixed(field, .float(bits: 64), slot.index)
-      case .uuid: return fixed(field, .fixedSizeBinary(16), slot.index)
-      case .string, .uri: return ArrowTexts.column(field, slot: slot.index, isText: true, batches)
-      case .binaryData, .transformable: return ArrowTexts.column(field, slot: slot.index, isText: false, batches)
-      case .date: return ArrowDates.column(field, values(slot.index) { $0.double(slot: slot.index, row: $1) })
-      case .decimal:
-        return ArrowDecimals.column(
-          field, values(slot.index) { DecimalNumber(utf8: $0.bytes(slot: slot.index, row: $1)) ?? .nan })
-      case .undefined, .composite:
-        return ArrowTexts.column(field, values(slot.index) { $0.value(slot: slot.index, row: $1).typedText })
-      }
+    guard let type = slot.attributeType else { return slot.isToMany ? toMany(slot, name) : toOne(slot, name) }
+    let field = ArrowField.attribute(slot, name, type)
+    switch type.valueKind {
+    case .boolean: return booleans(field, slot.index)
+    case .integer: return fixed(field, .integer(bits: type.integerBits, isSigned: true), slot.index)
+    case .float: return fixed(field, .float(bits: 32), slot.index)
+    case .double: return fixed(field, .float(bits: 64), slot.index)
+    case .uuid: return fixed(field, .fixedSizeBinary(16), slot.index)
+    case .string, .uri: return ArrowTexts.column(field, slot: slot.index, isText: true, batches)
+    case .data: return ArrowTexts.column(field, slot: slot.index, isText: false, batches)
+    case .date: return ArrowDates.column(field, values(slot.index) { $0.double(slot: slot.index, row: $1) })
+    case .decimal:
+      return ArrowDecimals.column(
+        field, values(slot.index) { DecimalNumber(utf8: $0.bytes(slot: slot.index, row: $1)) ?? .nan })
+    case .undefined, .toOne, .toMany:
+      return ArrowTexts.column(field, values(slot.index) { $0.value(slot: slot.index, row: $1).typedText })
     }
   }
 

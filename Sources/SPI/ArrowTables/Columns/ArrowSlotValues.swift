@@ -76,11 +76,9 @@ extension ArrowColumn {
   // MARK: Attributes
 
   private static func attribute(_ field: ArrowField, _ type: AttributeType, _ values: [StoredValue]) -> ArrowColumn {
-    switch type {
+    switch type.valueKind {
     case .boolean: booleans(field, values)
-    case .integer16: integers(field, bits: 16, values)
-    case .integer32: integers(field, bits: 32, values)
-    case .integer64: integers(field, bits: 64, values)
+    case .integer: integers(field, bits: type.integerBits, values)
     case .float:
       cells(field, .float(bits: 32), values) {
         if case .float(let number) = $0 { UInt64(number.bitPattern) } else { nil }
@@ -99,13 +97,13 @@ extension ArrowColumn {
             }
           }
         ])
-    case .binaryData, .transformable: data(field, values)
+    case .data: data(field, values)
     case .date:
       ArrowDates.column(
         field, [values.map { if case .date(let date) = $0 { date.timeIntervalSinceReferenceDate } else { nil } }])
     case .decimal:
       ArrowDecimals.column(field, [values.map { if case .decimal(let number) = $0 { number } else { nil } }])
-    case .undefined, .composite:
+    case .undefined, .toOne, .toMany:
       ArrowTexts.column(field, [values.map { $0.isNull ? nil : $0.typedText }])
     }
   }

@@ -20,6 +20,7 @@ public struct Slot: Sendable, Equatable {
     let name: String
     let index: Int
     let kind: Kind
+    let valueKind: StoredValue.Kind
     let isOptional: Bool
     let property: PropertyDescription
     let destination: Int?
@@ -32,6 +33,12 @@ public struct Slot: Sendable, Equatable {
       self.name = name
       self.index = index
       self.kind = kind
+      valueKind =
+        switch kind {
+        case .attribute(let type): type.valueKind
+        case .toOne: .toOne
+        case .toMany: .toMany
+        }
       self.isOptional = isOptional
       self.property = property
       self.destination = destination
@@ -62,6 +69,8 @@ public struct Slot: Sendable, Equatable {
   public var index: Int { content.index }
   /// What the slot holds.
   public var kind: Kind { content.kind }
+  /// The kind of the values that it holds.
+  public var valueKind: StoredValue.Kind { content.valueKind }
   /// Whether the model allows null, or an empty to-many. Stores accept null in any slot; validation in the object graph
   /// checks optionality.
   public var isOptional: Bool { content.isOptional }

@@ -212,35 +212,6 @@ extension VersionHashInput.Property {
   }
 }
 
-extension AttributeType {
-  /// The `NSAttributeType` number in compiled models.
-  package var versionHashNumber: UInt32 {
-    switch self {
-    case .undefined: 0
-    case .integer16: 100
-    case .integer32: 200
-    case .integer64: 300
-    case .decimal: 400
-    case .double: 500
-    case .float: 600
-    case .string: 700
-    case .boolean: 800
-    case .date: 900
-    case .binaryData: 1000
-    case .uuid: 1100
-    case .uri: 1200
-    case .transformable: 1800
-    case .composite: 2100
-    }
-  }
-
-  /// The type with that number; a composite without its name.
-  package init?(versionHashNumber number: Int) {
-    guard let type = Self.all.first(where: { Int($0.versionHashNumber) == number }) else { return nil }
-    self = type
-  }
-}
-
 extension AttributeDescription {
   /// Whether the history of a store keeps the value when the object is deleted (`preserveAfterDeletion` in model
   /// files).

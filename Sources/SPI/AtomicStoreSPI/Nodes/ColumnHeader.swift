@@ -29,24 +29,22 @@ package enum CellLayout: UInt8, Sendable, CaseIterable {
   var hasHeap: Bool { self == .bytes || self == .toMany }
   var heapUnit: Int { self == .toMany ? 8 : 1 }
 
-  init(_ kind: Slot.Kind) {
-    switch kind {
-    case .toOne: self = .toOne
-    case .toMany: self = .toMany
-    case .attribute(let type):
-      switch type {
-      case .boolean: self = .boolean
-      case .integer16: self = .integer16
-      case .integer32: self = .integer32
-      case .integer64: self = .integer64
-      case .float: self = .float
-      case .double, .date: self = .double
-      case .uuid: self = .uuid
+  init(_ slot: Slot) {
+    self =
+      switch slot.valueKind {
+      case .toOne: .toOne
+      case .toMany: .toMany
+      case .boolean: .boolean
+      case .integer: CellLayout(integerBits: slot.attributeType?.integerBits ?? 64)
+      case .float: .float
+      case .double, .date: .double
+      case .uuid: .uuid
       // Decimals are stored as their exact text, so that text formats need no arithmetic.
-      case .string, .uri, .binaryData, .transformable, .decimal, .undefined, .composite: self = .bytes
+      case .string, .uri, .data, .decimal, .undefined: .bytes
       }
-    }
   }
+
+  private init(integerBits bits: Int) { self = bits == 16 ? .integer16 : bits == 32 ? .integer32 : .integer64 }
 }
 
 /// The values of one property for all rows of one entity: cells of fixed width, a bitmap of non-null cells, and a heap

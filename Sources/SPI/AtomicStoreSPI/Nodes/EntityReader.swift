@@ -109,13 +109,7 @@ public struct EntityReader: Sendable {
 
   /// The value of an integer attribute of any width; 0 for null.
   public func integer(slot: Int, row: Int) -> Int64 {
-    let column = header(slot, row)
-    return switch column.pointee.layout {
-    case .integer16: Int64(column.pointee.cell(row, as: Int16.self))
-    case .integer32: Int64(column.pointee.cell(row, as: Int32.self))
-    case .integer64: column.pointee.cell(row, as: Int64.self)
-    default: 0
-    }
+    header(slot, row).pointee.integer(row)
   }
   /// The value of a boolean attribute; false for null.
   public func boolean(slot: Int, row: Int) -> Bool {

@@ -22,7 +22,7 @@ struct EntityTable: Sendable {
 
   /// Creates a table without rows. It needs only a reference for each slot until a row has a value in it.
   init(slots: [Slot]) {
-    columns = slots.map { Column.none(CellLayout($0.kind)) }
+    columns = slots.map { Column.none(CellLayout($0)) }
   }
 
   @inline(__always) func isDeleted(_ row: Int) -> Bool {

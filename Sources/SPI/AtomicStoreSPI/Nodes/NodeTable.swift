@@ -101,30 +101,22 @@ public struct NodeTable: Sendable {
     guard column.pointee.isPresent(row) else {
       return column.pointee.layout == .toMany ? .toMany([]) : .null
     }
-    switch model.records[node.entity].slots[slot].kind {
+    switch model.records[node.entity].slots[slot].valueKind {
     case .toOne: return .toOne(objectReference(of: NodeHandle(bits: column.pointee.cell(row, as: UInt64.self))))
     case .toMany: return .toMany(column.pointee.handles(row).map { objectReference(of: NodeHandle(bits: $0)) })
-    case .attribute(let type):
-      switch type {
-      case .integer16: return .integer(Int64(column.pointee.cell(row, as: Int16.self)))
-      case .integer32: return .integer(Int64(column.pointee.cell(row, as: Int32.self)))
-      case .integer64: return .integer(column.pointee.cell(row, as: Int64.self))
-      case .boolean: return .boolean(column.pointee.cell(row, as: UInt8.self) != 0)
-      case .float: return .float(Float(bitPattern: column.pointee.cell(row, as: UInt32.self)))
-      case .double: return .double(Double(bitPattern: column.pointee.cell(row, as: UInt64.self)))
-      case .date:
-        return .date(
-          Date(timeIntervalSinceReferenceDate: Double(bitPattern: column.pointee.cell(row, as: UInt64.self))))
-      case .uuid:
-        return .uuid(UUID(uuid: column.pointee.cell(row, as: uuid_t.self)))
-      case .string: return .string(String(decoding: column.pointee.bytes(row), as: UTF8.self))
-      case .uri: return .uri(String(decoding: column.pointee.bytes(row), as: UTF8.self))
-      case .binaryData, .transformable: return .data(Data(column.pointee.bytes(row)))
-      case .decimal:
-        return DecimalNumber(utf8: Span(_unsafeElements: column.pointee.bytes(row))).map { .decimal($0) } ?? .null
-      case .undefined: return UndefinedValue.decode(column.pointee.bytes(row))
-      case .composite: return .null
-      }
+    case .integer: return .integer(column.pointee.integer(row))
+    case .boolean: return .boolean(column.pointee.cell(row, as: UInt8.self) != 0)
+    case .float: return .float(Float(bitPattern: column.pointee.cell(row, as: UInt32.self)))
+    case .double: return .double(Double(bitPattern: column.pointee.cell(row, as: UInt64.self)))
+    case .date:
+      return .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: column.pointee.cell(row, as: UInt64.self))))
+    case .uuid: return .uuid(UUID(uuid: column.pointee.cell(row, as: uuid_t.self)))
+    case .string: return .string(String(decoding: column.pointee.bytes(row), as: UTF8.self))
+    case .uri: return .uri(String(decoding: column.pointee.bytes(row), as: UTF8.self))
+    case .data: return .data(Data(column.pointee.bytes(row)))
+    case .decimal:
+      return DecimalNumber(utf8: Span(_unsafeElements: column.pointee.bytes(row))).map { .decimal($0) } ?? .null
+    case .undefined: return UndefinedValue.decode(column.pointee.bytes(row))
     }
   }
 
@@ -146,7 +138,7 @@ extension NodeTable {
         ScalarString(one.description.name) == ScalarString(other.description.name) && one.root == other.root
           && one.slots.count == other.slots.count
           && zip(one.slots, other.slots).allSatisfy { one, other in
-            ScalarString(one.name) == ScalarString(other.name) && CellLayout(one.kind) == CellLayout(other.kind)
+            ScalarString(one.name) == ScalarString(other.name) && CellLayout(one) == CellLayout(other)
               && one.destination == other.destination && one.isOrdered == other.isOrdered
           }
       }
@@ -371,6 +363,16 @@ extension ColumnHeader {
       return data.withUnsafeBytes { setBytes(row, $0.baseAddress, count: $0.count) }
     }
     return true
+  }
+
+  /// The integer of a cell; 0 in columns of other values.
+  @inline(__always) func integer(_ row: Int) -> Int64 {
+    switch layout {
+    case .integer16: Int64(cell(row, as: Int16.self))
+    case .integer32: Int64(cell(row, as: Int32.self))
+    case .integer64: cell(row, as: Int64.self)
+    default: 0
+    }
   }
 
   /// Stores an integer that is in the range of the layout.

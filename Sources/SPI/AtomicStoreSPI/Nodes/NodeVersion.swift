@@ -147,11 +147,9 @@ package final class NodeVersion: @unchecked Sendable {
     let header = column(slot, node)
     let row = node.row
     guard header.pointee.isPresent(row) else { return .null }
-    switch type {
+    switch type.valueKind {
     case .string: return .string(String(decoding: header.pointee.bytes(row), as: UTF8.self))
-    case .integer16: return .integer(Int64(header.pointee.cell(row, as: Int16.self)))
-    case .integer32: return .integer(Int64(header.pointee.cell(row, as: Int32.self)))
-    case .integer64: return .integer(header.pointee.cell(row, as: Int64.self))
+    case .integer: return .integer(header.pointee.integer(row))
     case .boolean: return .boolean(header.pointee.cell(row, as: UInt8.self) != 0)
     case .double: return .double(Double(bitPattern: header.pointee.cell(row, as: UInt64.self)))
     case .float: return .float(Float(bitPattern: header.pointee.cell(row, as: UInt32.self)))

@@ -59,6 +59,41 @@ extension AttributeType {
     }
   }
 
+  /// The kind of the values that an attribute of this type has. A composite has no values itself.
+  ///
+  /// ```swift
+  /// print(AttributeType.transformable.valueKind)  // data
+  /// ```
+  public var valueKind: StoredValue.Kind {
+    switch self {
+    case .integer16, .integer32, .integer64: .integer
+    case .decimal: .decimal
+    case .double: .double
+    case .float: .float
+    case .string: .string
+    case .boolean: .boolean
+    case .date: .date
+    case .binaryData, .transformable: .data
+    case .uuid: .uuid
+    case .uri: .uri
+    case .undefined, .composite: .undefined
+    }
+  }
+
+  /// The number of bits of its integers; 64 for types whose values are not integers.
+  package var integerBits: Int {
+    switch self {
+    case .integer16: 16
+    case .integer32: 32
+    default: 64
+    }
+  }
+  /// The least and the greatest integer.
+  package var integerRange: ClosedRange<Int64> {
+    let greatest = Int64.max >> (64 - Int64(integerBits))
+    return ~greatest...greatest
+  }
+
   /// The type with that name in model files; for a composite, the name of the composite is required as well.
   public init?(modelName: String, composite: String? = nil) {
     let wanted = modelName.isEmpty ? AttributeType.undefined.modelName : modelName
@@ -74,16 +109,43 @@ extension AttributeType {
 
   /// Whether an attribute of this type can hold the value. Integers are checked for range.
   public func accepts(_ value: StoredValue) -> Bool {
-    switch (self, value) {
+    switch (valueKind, value) {
     case (_, .null): true
     case (_, .toOne), (_, .toMany): false
-    case (.undefined, _): true
-    case (.integer16, .integer(let number)): Int16(exactly: number) != nil
-    case (.integer32, .integer(let number)): Int32(exactly: number) != nil
-    case (.integer64, .integer): true
+    case (.undefined, _): self == .undefined
+    case (.integer, .integer(let number)): integerRange.contains(number)
     case (.decimal, .decimal), (.double, .double), (.float, .float), (.string, .string), (.boolean, .boolean): true
-    case (.date, .date), (.binaryData, .data), (.uuid, .uuid), (.uri, .uri), (.transformable, .data): true
+    case (.date, .date), (.data, .data), (.uuid, .uuid), (.uri, .uri): true
     default: false
     }
+  }
+}
+
+extension AttributeType {
+  /// The `NSAttributeType` number in compiled models.
+  package var versionHashNumber: UInt32 {
+    switch self {
+    case .undefined: 0
+    case .integer16: 100
+    case .integer32: 200
+    case .integer64: 300
+    case .decimal: 400
+    case .double: 500
+    case .float: 600
+    case .string: 700
+    case .boolean: 800
+    case .date: 900
+    case .binaryData: 1000
+    case .uuid: 1100
+    case .uri: 1200
+    case .transformable: 1800
+    case .composite: 2100
+    }
+  }
+
+  /// The type with that number; a composite without its name.
+  package init?(versionHashNumber number: Int) {
+    guard let type = Self.all.first(where: { Int($0.versionHashNumber) == number }) else { return nil }
+    self = type
   }
 }

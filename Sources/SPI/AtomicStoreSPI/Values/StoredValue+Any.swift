@@ -55,8 +55,8 @@ extension StoredValue {
   }
 
   private init?(_ value: Any, as type: AttributeType) {
-    switch type {
-    case .integer16, .integer32, .integer64:
+    switch type.valueKind {
+    case .integer:
       guard !(value is Bool), let number = Self.integer(value) else { return nil }
       self = .integer(number)
       guard type.accepts(self) else { return nil }
@@ -78,7 +78,7 @@ extension StoredValue {
     case .date:
       guard let date = value as? Date else { return nil }
       self = .date(date)
-    case .binaryData, .transformable:
+    case .data:
       if let data = value as? Data {
         self = .data(data)
       } else if let bytes = value as? [UInt8] {
@@ -92,10 +92,10 @@ extension StoredValue {
     case .uri:
       guard let text = (value as? URL)?.absoluteString ?? value as? String else { return nil }
       self = .uri(text)
-    case .undefined:
+    case .undefined where type == .undefined:
       guard let guess = Self(guessing: value) else { return nil }
       self = guess
-    case .composite: return nil
+    case .undefined, .toOne, .toMany: return nil
     }
   }
 

@@ -13,8 +13,8 @@ extension Faults {
       about: [.modelMismatch, .malformed]),
     reading("missingBecomesZero", "reads zero, false and the empty text where there is nothing") { _, slot, value in
       guard value.isNull else { return value }
-      switch slot.attributeType {
-      case .integer16, .integer32, .integer64: return .integer(0)
+      switch slot.valueKind {
+      case .integer: return .integer(0)
       case .boolean: return .boolean(false)
       case .string: return .string("")
       default: return value

@@ -235,10 +235,10 @@ extension NodeTableBuilder {
     _ entity: Int, _ slot: Int, _ lengths: Span<UInt32>, _ heap: Span<UInt8>
   ) throws(PersistentStoreError) {
     let header = building[entity].headers[slot]
-    let type = model.records[entity].slots[slot].attributeType
-    let (values, problem) = Self.divide(header, lengths, heap, isText: type == .string || type == .uri)
+    let kind = model.records[entity].slots[slot].valueKind
+    let (values, problem) = Self.divide(header, lengths, heap, isText: kind.isText)
     if let problem { throw badColumn(entity, slot, problem) }
-    if type == .decimal { try normalize(entity, slot, lengths) }
+    if kind == .decimal { try normalize(entity, slot, lengths) }
     try gather(entity, slot, values: values)
   }
 

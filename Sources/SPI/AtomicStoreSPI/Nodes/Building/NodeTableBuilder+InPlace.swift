@@ -26,7 +26,7 @@ extension NodeTableBuilder {
     _ body: (UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) -> Int
   ) throws(PersistentStoreError) {
     let header = try column(slot)
-    guard current.pointee.classes[slot] == .bytes, !Extent.isLong(room) else {
+    guard current.pointee.kinds[slot] == .data, !Extent.isLong(room) else {
       let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: room)
       defer { buffer.deallocate() }
       let count = Self.checked(try body(buffer), room)

@@ -50,27 +50,12 @@ public final class NodeTableBuilder {
     var slotCount: Int
     /// One for each slot, then the column of references.
     var headers: UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>
-    var classes: UnsafeMutablePointer<ValueClass>
+    /// Without the strings that ``Slot/Kind`` may contain, to avoid reference counting.
+    var kinds: UnsafeMutablePointer<StoredValue.Kind>
     /// The root of each slot's destination; 0 for attributes.
     var roots: UnsafeMutablePointer<Int32>
     var lines: UnsafeMutablePointer<UInt32>?
     var isAbstract: Bool
-  }
-  /// The kind of value of a slot, without the strings that ``Slot/Kind`` may contain, to avoid reference counting.
-  enum ValueClass: UInt8 {
-    case text, bytes, decimal, undefined, double, date, other
-    init(_ kind: Slot.Kind) {
-      self =
-        switch kind {
-        case .attribute(.string), .attribute(.uri): .text
-        case .attribute(.binaryData), .attribute(.transformable): .bytes
-        case .attribute(.decimal): .decimal
-        case .attribute(.undefined): .undefined
-        case .attribute(.double): .double
-        case .attribute(.date): .date
-        default: .other
-        }
-    }
   }
   // Behind a pointer: each access to a class property is checked for exclusivity, which costs more than the assignment.
   let building: UnsafeMutablePointer<Building>
@@ -159,17 +144,17 @@ public final class NodeTableBuilder {
     for (index, table) in tables.enumerated() {
       let slots = model.records[index].slots
       let headers = UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>.allocate(capacity: slots.count + 1)
-      let classes = UnsafeMutablePointer<ValueClass>.allocate(capacity: max(slots.count, 1))
+      let kinds = UnsafeMutablePointer<StoredValue.Kind>.allocate(capacity: max(slots.count, 1))
       let roots = UnsafeMutablePointer<Int32>.allocate(capacity: max(slots.count, 1))
       for slot in slots {
-        (classes + slot.index).initialize(to: ValueClass(slot.kind))
+        (kinds + slot.index).initialize(to: slot.valueKind)
         (roots + slot.index).initialize(
           to: Int32(truncatingIfNeeded: slot.destination.map { model.records[$0].root } ?? 0))
       }
       Self.point(headers, to: table)
       (building + index).initialize(
         to: Building(
-          slotCount: slots.count, headers: headers, classes: classes, roots: roots, lines: nil,
+          slotCount: slots.count, headers: headers, kinds: kinds, roots: roots, lines: nil,
           isAbstract: model.records[index].description.isAbstract))
     }
   }
@@ -220,7 +205,7 @@ public final class NodeTableBuilder {
     for index in model.records.indices {
       let entry = building + index
       entry.pointee.headers.deallocate()
-      entry.pointee.classes.deallocate()
+      entry.pointee.kinds.deallocate()
       entry.pointee.roots.deallocate()
       entry.pointee.lines?.deallocate()
     }
@@ -363,14 +348,14 @@ public final class NodeTableBuilder {
   /// - Throws: `.invalidValue` if the attribute is of another type.
   public func set(double value: Double, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
-    guard current.pointee.classes[slot] == .double else { return try set(.double(value), slot: slot) }
+    guard current.pointee.kinds[slot] == .double else { return try set(.double(value), slot: slot) }
     header.pointee.setPresent(state.pointee.row, value.bitPattern)
   }
 
   /// Sets a date, in seconds since 2001-01-01T00:00:00Z.
   public func set(dateSeconds value: Double, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
-    guard current.pointee.classes[slot] == .date else {
+    guard current.pointee.kinds[slot] == .date else {
       return try set(.date(Date(timeIntervalSinceReferenceDate: value)), slot: slot)
     }
     header.pointee.setPresent(state.pointee.row, value.bitPattern)
@@ -386,7 +371,7 @@ public final class NodeTableBuilder {
   /// - Throws: `.invalidValue` if the bytes are not UTF-8, or the attribute is of another type.
   public func set(utf8 bytes: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
-    guard current.pointee.classes[slot] == .text else { throw misfit(.string("text"), slot) }
+    guard current.pointee.kinds[slot].isText else { throw misfit(.string("text"), slot) }
     guard Self.isUTF8(bytes) else {
       throw PersistentStoreError(.invalidValue, "the string is not UTF-8", at: location(slot))
     }
@@ -396,7 +381,7 @@ public final class NodeTableBuilder {
   /// Sets binary data or a transformable's bytes.
   public func set(bytes: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
-    guard current.pointee.classes[slot] == .bytes else { throw misfit(.data(Data()), slot) }
+    guard current.pointee.kinds[slot] == .data else { throw misfit(.data(Data()), slot) }
     guard try store(bytes, header) else { throw .columnFull(location(slot)) }
   }
 
@@ -405,7 +390,7 @@ public final class NodeTableBuilder {
   /// - Throws: `.invalidValue` if it is not a decimal number, or cannot be represented in 128 bits.
   public func set(decimal text: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
-    guard current.pointee.classes[slot] == .decimal else { throw misfit(.decimal(.nan), slot) }
+    guard current.pointee.kinds[slot] == .decimal else { throw misfit(.decimal(.nan), slot) }
     if Self.isPlainDecimal(text) {
       guard try store(text, header) else { throw .columnFull(location(slot)) }
       return
