@@ -85,6 +85,9 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     return stat(path + "-wal", &status) == 0 && status.st_size > 0
   }
 
+  /// How long a statement waits for other programs, in seconds.
+  private static let patience: Int32 = 10
+
   /// SQLite's `MAX_PATHNAME`, in bytes.
   private static let longestPath = 512
 
@@ -105,7 +108,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     // The file is there now, and is locked by the first statement.
     hold = DatabaseFileHold(path)
     sqlite3_extended_result_codes(handle, 1)
-    sqlite3_busy_timeout(handle, 10_000)
+    sqlite3_busy_timeout(handle, Self.patience * 1000)
     csqlite_distrust(handle)
     // In KiB. A reader that comes once pays for each page of it; a writer needs room for what it changes.
     try execute("PRAGMA temp_store=MEMORY; PRAGMA cache_size=-\(isReadOnly ? 8192 : 16_384)")
@@ -255,7 +258,11 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
 
   public func begin(isWriting: Bool) throws(PersistentStoreError) {
     // A transaction that will write takes the lock now: later it might find that it read what is old.
-    _ = try run(isWriting ? "BEGIN IMMEDIATE" : "BEGIN", [])
+    do throws(PersistentStoreError) { _ = try run(isWriting ? "BEGIN IMMEDIATE" : "BEGIN", []) } catch {
+      // Without further bits, SQLite has waited: to repeat the call would wait as long again, each time.
+      guard error.code == .retry, sqlite3_extended_errcode(handle) == SQLITE_BUSY else { throw error }
+      throw PersistentStoreError(.locked, "another program has locked the database for \(Self.patience) seconds")
+    }
   }
 
   public func commit(wasSaved: ((SQLiteGraphDatabase) throws(PersistentStoreError) -> Bool)?)

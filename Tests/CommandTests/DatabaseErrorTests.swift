@@ -18,6 +18,33 @@ import Testing
     }
   }
 
+  @Test("with --json, the error of a store that could not be changed is the store's, with its place")
+  func causes() {
+    for kind in [ManagedObjectError.Code.persistentStoreOperation, .persistentStoreSave] {
+      let place = StoreLocation(file: "s.xml", line: 3, entity: "Book", reference: "1", property: "title")
+      let cause = PersistentStoreError(.invalidValue, "why", at: place)
+      let failure = CommandFailure(ManagedObjectError(kind, "it failed", underlying: cause), json: true)
+      #expect(failure.details?.text == CommandFailure(cause, json: true).details?.text)
+      #expect(failure.details?.text.contains("s.xml") == true)
+    }
+  }
+
+  @Test(
+    "a database that another program has locked is an error after ten seconds, and is not tried again",
+    .enabled(if: SQLiteProgram.path != nil, "needs the sqlite3 program"))
+  func locked() throws {
+    let folder = try Folder()
+    #expect(try Command.run("convert", Command.company, "s.sqlgraph", in: folder.path).code == 0)
+    // The lock lasts until the command has ended.
+    let result = try Command.shell(
+      """
+      mkfifo end; (echo 'BEGIN IMMEDIATE;'; echo '.shell touch held'; cat end) | sqlite3 s.sqlgraph &
+      while [ ! -e held ]; do sleep 0.1; done
+      "$0" insert s.sqlgraph --entity Department --json; code=$?; echo > end; wait; exit $code
+      """, in: folder.path)
+    #expect(result.code == 74 && result.errors.contains(#""code": "locked""#), "\(result)")
+  }
+
   @Test("a conflict with another program's save has one exit code, whether an object or the whole store is concerned")
   func conflicts() {
     for error in [

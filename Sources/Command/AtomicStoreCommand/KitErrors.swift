@@ -32,6 +32,10 @@ extension ManagedObjectError: CommandError {
     var fields: [(String, JSONValue)] = [("code", .string(code.description)), ("message", .string(message))]
     if let entityName { fields.append(("entity", .string(entityName))) }
     if let key { fields.append(("property", .string(key))) }
+    // Why a store could not be written or asked is what the store's error says, as where it is replaced whole.
+    if isOfStore, let underlying, case .object(let members)? = CommandFailure(underlying, json: true).details {
+      fields = members
+    }
     if !detailedErrors.isEmpty {
       fields.append(("errors", .array(detailedErrors.map { $0.failure.errorJSON })))
     }
@@ -46,18 +50,17 @@ extension ManagedObjectError: CommandError {
       details: .object(fields))
   }
 
+  private var isOfStore: Bool { [.persistentStoreSave, .persistentStoreOperation].contains(code) }
+
   /// Whether another program saved the store, or changed the same objects, since they were read.
   var isOfAnotherSave: Bool {
     if code == .managedObjectMerge { return true }
-    guard [.persistentStoreSave, .persistentStoreOperation].contains(code) else { return false }
+    guard isOfStore else { return false }
     return underlying.map { RepeatedSave.isConflict($0) } ?? (code == .persistentStoreSave)
   }
 
   private var exitCode: Int32 {
-    // Why a store could not be written or asked is what the store's error says.
-    if [.persistentStoreSave, .persistentStoreOperation].contains(code),
-      let error = underlying as? PersistentStoreError
-    {
+    if isOfStore, let error = underlying as? PersistentStoreError {
       return CommandFailure.exitCode(error.code)
     }
     // As where a store is replaced whole.
