@@ -127,6 +127,36 @@ struct RowEditCommandTests {
     try Self.shell("\"$0\" check copy.sqlite", folder)
   }
 
+  @Test(
+    "a store is not changed in place to another model, and a copy gets it, whatever is other in it",
+    arguments: [
+      (#"name="name""#, #"name="name" versionHashModifier="2""#),
+      (#"name="name""#, #"name="name" defaultValueString="x""#),
+      (#"allowsExternalBinaryDataStorage="YES""#, ""),
+      (#"name="tags" optional="YES""#, #"name="tags" optional="YES" maxCount="9""#),
+    ])
+  func otherModel(_ old: String, _ new: String) throws {
+    let folder = try Folder()
+    try Self.prepare(folder)
+    try FileManager.default.copyItem(atPath: folder("People.xcdatamodel"), toPath: folder("New.xcdatamodel"))
+    let contents = try String(contentsOfFile: folder("New.xcdatamodel/contents"), encoding: .utf8)
+    try #require(contents.contains(old), "\(contents)")
+    try contents.replacing(old, with: new).write(
+      toFile: folder("New.xcdatamodel/contents"), atomically: false, encoding: .utf8)
+    let bytes = try Data(contentsOf: URL(filePath: folder("p.sqlite")))
+    try Self.shell("\"$0\" migrate p.sqlite --model New.xcdatamodel --allow-loss -o new.sqlite", folder)
+    let model = try Command.run("model", "diff", "new.sqlite", "New.xcdatamodel", in: folder.path)
+    #expect(model.code == 0, "\(model)")
+    for command in [
+      ["migrate", "p.sqlite", "--in-place"], ["merge", "p.sqlite", "new.sqlite", "-o", "p.sqlite", "--force"],
+    ] {
+      let result = try Command.run(
+        arguments: command + ["--model", "New.xcdatamodel", "--allow-loss"], in: folder.path)
+      #expect(result.code == 65 && result.errors.contains("if the model changes"), "\(result)")
+      #expect(try Data(contentsOf: URL(filePath: folder("p.sqlite"))) == bytes)
+    }
+  }
+
   @Test("a copy has the external data that it names, also on standard output")
   func externalData() throws {
     let folder = try Folder()

@@ -143,7 +143,7 @@ extension StoreConverter {
   ///   program has changed it since it was read. On any error it is as it was.
   func edit(_ store: PersistentStore, to source: SourceGraph) throws -> Report {
     let open = store.state.withLock { $0 }
-    guard source.nodes.model.hasSameRows(as: store.model) else {
+    guard source.nodes.model.isSame(as: store.model) else {
       throw PersistentStoreError(
         .notSupported,
         "\(store.type) \(StoreTraits.changeRefusal) if the model changes: write the result to a new store",
@@ -177,7 +177,7 @@ extension StoreConverter {
   /// The change of ``editedStore`` that makes a graph of it; nil if the result is written as a whole.
   func edit(of source: SourceGraph, as formatType: any AtomicStore.Type) throws -> InPlaceEdit? {
     guard let store = editedStore, store.isEditedInPlace, subset == nil, !renumbers,
-      ScalarString(store.type) == ScalarString(formatType.storeType), source.nodes.model.hasSameRows(as: store.model),
+      ScalarString(store.type) == ScalarString(formatType.storeType), source.nodes.model.isSame(as: store.model),
       // What was repaired when it was read is repaired in a result that is written as a whole.
       store.readNotes.isEmpty
     else { return nil }
@@ -240,8 +240,8 @@ extension StoreConverter.SourceGraph {
 }
 
 extension ManagedObjectModel {
-  /// Whether the rows of one model are those of the other.
-  fileprivate func hasSameRows(as other: ManagedObjectModel) -> Bool {
-    self === other || hasSameColumns(as: other) && differences(from: other.description).isEmpty
+  /// Whether a store that is edited keeps its model: rows are written, and no model.
+  fileprivate func isSame(as other: ManagedObjectModel) -> Bool {
+    self === other || description.isIdentical(to: other.description)
   }
 }
