@@ -178,18 +178,13 @@ extension MappingApplication {
     }
     if type.accepts(value) { return value }
     // In Core Data, Booleans are numbers.
-    switch (value, type) {
+    switch (value, type.valueKind) {
     case (.integer(0), .boolean), (.integer(1), .boolean): return .boolean(value == .integer(1))
-    case (.boolean(let flag), .integer16), (.boolean(let flag), .integer32), (.boolean(let flag), .integer64):
-      return .integer(flag ? 1 : 0)
+    case (.boolean(let flag), .integer): return .integer(flag ? 1 : 0)
     default: break
     }
-    // A number of another type, where it is equal.
-    for from in [AttributeType.integer64, .double, .decimal] {
-      if let converted = ValueConversion(from: from, to: type)?.convert(value), type.accepts(converted) {
-        return converted
-      }
-    }
+    // As ``set`` does.
+    if let assigned = ValueConversion.assigned(value, to: type) { return assigned }
     throw PersistentStoreError(.invalidValue, "\(value.displayText) is not of type \(type.modelName)")
   }
 }

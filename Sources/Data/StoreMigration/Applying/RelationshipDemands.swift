@@ -1,8 +1,8 @@
 import AtomicStoreSPI
 import StorePredicates
 
-/// Finds objects that lack objects which the new model demands: of required relationships, and of those with a minimum
-/// count.
+/// Finds objects that lack objects which the new model demands, of required relationships and of those with a minimum
+/// count, and objects that have more than a maximum count.
 struct RelationshipDemands {
   private let mapping: ModelMapping
   private let old: NodeTable
@@ -21,18 +21,19 @@ struct RelationshipDemands {
     for entity in new.model.entities where new.count(of: entity.index) > 0 {
       for slot in entity.slots {
         guard let rule = slot.relationship.flatMap({ ValidationRule($0) }) else { continue }
-        if let obstacle = obstacle(slot, rule, entity) { obstacles.append(obstacle) }
+        obstacles += self.obstacles(slot, rule, entity)
       }
     }
     guard obstacles.isEmpty else { throw MigrationError(obstacles: obstacles, losses: [], step: step) }
   }
 
-  private func obstacle(_ slot: Slot, _ rule: ValidationRule, _ entity: Entity) -> MappingObstacle? {
+  private func obstacles(_ slot: Slot, _ rule: ValidationRule, _ entity: Entity) -> [MappingObstacle] {
     let reader = new.reader(of: entity.index)
     let before = sourceSlot(slot, entity)
-    var missing: [ReferenceObject] = []
+    var (missing, exceeding): ([ReferenceObject], [ReferenceObject]) = ([], [])
     for row in 0..<reader.count where !reader.isDeleted(row: row) {
-      guard Self.isUnmet(rule, slot, Self.count(reader, slot, row)) else { continue }
+      let count = Self.count(reader, slot, row)
+      guard Self.isUnmet(rule, slot, count) else { continue }
       let reference = reader.reference(row: row)
       if let before, let oldRule = before.slot.relationship.flatMap({ ValidationRule($0) }),
         let node = old.handle(for: ObjectReference(entityName: before.entity.name, reference: reference)),
@@ -40,17 +41,20 @@ struct RelationshipDemands {
       {
         continue
       }
-      missing.append(reference)
+      if Self.isExceeded(rule, slot, count) { exceeding.append(reference) } else { missing.append(reference) }
     }
-    guard !missing.isEmpty else { return nil }
-    let names = missing.prefix(3).map { "\(entity.name)/\($0)" }.joined(separator: ", ")
-    let verb = missing.count == 1 ? "has" : "have"
     let (demand, lack) =
       slot.isToMany && rule.minimumCount > 1
       ? ("at least \(rule.minimumCount) objects are required", "fewer") : ("required", "none")
-    return MappingObstacle(
-      entityName: entity.name, propertyName: slot.name,
-      reason: "\(demand), and \(names)\(missing.count > 3 ? " …" : "") \(verb) \(lack)", objectCount: missing.count)
+    let limit = "at most \(rule.maximumCount) object\(rule.maximumCount == 1 ? " is" : "s are") allowed"
+    return [(missing, demand, lack), (exceeding, limit, "more")].compactMap { objects, demand, what in
+      guard !objects.isEmpty else { return nil }
+      let names = objects.prefix(3).map { "\(entity.name)/\($0)" }.joined(separator: ", ")
+      let verb = objects.count == 1 ? "has" : "have"
+      return MappingObstacle(
+        entityName: entity.name, propertyName: slot.name,
+        reason: "\(demand), and \(names)\(objects.count > 3 ? " …" : "") \(verb) \(what)", objectCount: objects.count)
+    }
   }
 
   /// The relationship of the old model that a relationship's objects are taken from.
@@ -64,11 +68,16 @@ struct RelationshipDemands {
   }
 
   private static func isUnmet(_ rule: ValidationRule, _ slot: Slot, _ count: Int) -> Bool {
+    if isExceeded(rule, slot, count) { return true }
     // An optional relationship may be empty, whatever its minimum is, and so may a to-many without a minimum: Core Data
     // migrates such objects, and a save keeps what was read empty.
-    count == 0
+    return count == 0
       ? rule.isMandatory && (!slot.isToMany || rule.minimumCount > 0)
       : rule.minimumCount > 0 && count < rule.minimumCount
+  }
+
+  private static func isExceeded(_ rule: ValidationRule, _ slot: Slot, _ count: Int) -> Bool {
+    slot.isToMany && rule.maximumCount > 0 && count > rule.maximumCount
   }
 
   private static func count(_ reader: EntityReader, _ slot: Slot, _ row: Int) -> Int {

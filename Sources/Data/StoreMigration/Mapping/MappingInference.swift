@@ -158,20 +158,33 @@ struct MappingInference {
       removedProperties: old.slots.filter { !used.contains($0.index) }.map(\.name))
   }
 
-  private func renamingIdentifier(_ slot: Slot) -> String? {
-    slot.attribute?.renamingIdentifier ?? slot.relationship?.renamingIdentifier
+  /// What the slot was called before; nil where it had the name that it has. A part of a composite may have had another
+  /// name, or the composite.
+  private func renamingIdentifier(_ slot: Slot, _ entity: Entity) -> String? {
+    guard let part = slot.attribute, part.name != slot.name else {
+      return slot.attribute?.renamingIdentifier ?? slot.relationship?.renamingIdentifier
+    }
+    let composite = entity.attributesByName.values.first { slot.name.hasPrefix($0.name + ".") }
+    guard composite?.renamingIdentifier != nil || part.renamingIdentifier != nil else { return nil }
+    var name = String(slot.name.dropLast(part.name.count)) + (part.renamingIdentifier ?? part.name)
+    if let composite, let former = composite.renamingIdentifier { name = former + name.dropFirst(composite.name.count) }
+    return name
   }
 
   /// The slots of the source by those of the destination.
   private mutating func matchSlots(_ entity: Entity, _ old: Entity) -> [Int: Slot] {
     var result: [Int: Slot] = [:]
     var used: Set<Int> = []
-    func canonical(_ slot: Slot) -> ScalarString { ScalarString(renamingIdentifier(slot) ?? slot.name) }
+    func canonical(_ slot: Slot, _ entity: Entity) -> ScalarString {
+      ScalarString(renamingIdentifier(slot, entity) ?? slot.name)
+    }
     let ordered =
-      entity.slots.filter { renamingIdentifier($0) != nil } + entity.slots.filter { renamingIdentifier($0) == nil }
-    let known = Dictionary(grouping: old.slots, by: canonical)
+      entity.slots.filter { renamingIdentifier($0, entity) != nil }
+      + entity.slots.filter { renamingIdentifier($0, entity) == nil }
+    let known = Dictionary(grouping: old.slots) { canonical($0, old) }
     for slot in ordered {
-      if let rule = rules.rule(for: slot.name, of: entity) {
+      // A rule with a default alone says nothing of where the values come from.
+      if let rule = rules.rule(for: slot.name, of: entity), rule.from != nil || rule.expression != nil {
         guard let named = rule.from else { continue }
         guard let found = old.slot(named: named) else {
           note(entity, slot.name, "the mapping file says that it was '\(named)', which does not exist")
@@ -184,7 +197,7 @@ struct MappingInference {
       func free(named name: ScalarString) -> Slot? {
         old.slot(named: name.string).flatMap { used.contains($0) ? nil : old.slots[$0] }
       }
-      var byCanonical = (known[canonical(slot)] ?? []).filter { !used.contains($0.index) }
+      var byCanonical = (known[canonical(slot, entity)] ?? []).filter { !used.contains($0.index) }
       if let same = byCanonical.first(where: { ScalarString($0.name) == ScalarString(slot.name) }) {
         byCanonical = [same]
       }
@@ -193,7 +206,7 @@ struct MappingInference {
         continue
       }
       guard
-        let found = byCanonical.first ?? free(named: canonical(slot)) ?? free(named: ScalarString(slot.name))
+        let found = byCanonical.first ?? free(named: canonical(slot, entity)) ?? free(named: ScalarString(slot.name))
       else { continue }
       result[slot.index] = found
       used.insert(found.index)
@@ -255,7 +268,7 @@ struct MappingInference {
     let other = destination.entity(at: number)
     let inverse = other.slots[inverseSlot]
     let named = rules.rule(for: inverse.name, of: other)?.from
-    let name = named ?? renamingIdentifier(inverse) ?? inverse.name
+    let name = named ?? renamingIdentifier(inverse, other) ?? inverse.name
     return old.slot(named: name) != nil || old.slot(named: inverse.name) != nil
   }
 

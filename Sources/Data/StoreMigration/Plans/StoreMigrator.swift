@@ -57,9 +57,20 @@ public struct StoreMigrator: Sendable {
   private func run(_ stages: [MigrationPlan.Stage], _ nodes: NodeTable, _ store: UUID) throws -> Result {
     var result = Result(nodes: try nodes.canonical(), steps: [])
     var account = LossAccount(of: result.nodes)
-    for stage in stages { try run(stage, &result, &account, store) }
+    for stage in stages {
+      do { try run(stage, &result, &account, store) } catch var error as MigrationError {
+        if !plan.allowsLoss { error.losses = result.steps.flatMap(\.losses) + error.losses }
+        throw error
+      }
+    }
     let superseded = account.superseded
     for index in result.steps.indices { result.steps[index].losses.removeAll { superseded.contains($0) } }
+    // After the last step, so that the losses of all of them are listed.
+    let lossy = result.steps.filter { !$0.losses.isEmpty }
+    guard lossy.isEmpty || plan.allowsLoss else {
+      throw MigrationError(
+        obstacles: [], losses: lossy.flatMap(\.losses), step: lossy.count == 1 ? lossy[0].name : nil)
+    }
     return result
   }
 
@@ -105,9 +116,6 @@ public struct StoreMigrator: Sendable {
     // The account follows properties, a mapping model may take those of some objects only.
     if mapping.mappingModelPath != nil { losses = placements.losses(mapping, old) }
     if stage.handler != nil { losses = [] }
-    guard losses.isEmpty || plan.allowsLoss else {
-      throw MigrationError(obstacles: [], losses: losses, step: stage.name)
-    }
     var new = try mapping.apply(to: old, store: store, placements)
     let differences = MappingVerification.differences(mapping, old, new, placements)
     guard differences.isEmpty else {
