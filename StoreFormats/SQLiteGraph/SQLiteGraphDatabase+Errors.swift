@@ -32,6 +32,16 @@ extension SQLiteGraphDatabase {
     }
   }
 
+  /// How long a statement waits for other programs, in seconds.
+  static let patience: Int32 = 10
+
+  /// The error of a transaction that did not begin.
+  static func beginning(_ error: PersistentStoreError, _ handle: OpaquePointer?) -> PersistentStoreError {
+    // Without further bits, SQLite has waited: to repeat the call would wait as long again, each time.
+    guard error.code == .retry, sqlite3_extended_errcode(handle) == SQLITE_BUSY else { return error }
+    return PersistentStoreError(.locked, "another program has locked the database for \(patience) seconds")
+  }
+
   /// Whether files beside the database, such as its log, may not be made: on a read-only file system, for example.
   private static func takesNoFiles(beside handle: OpaquePointer?) -> Bool {
     guard let handle, let name = sqlite3_db_filename(handle, "main") else { return false }

@@ -85,9 +85,6 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     return stat(path + "-wal", &status) == 0 && status.st_size > 0
   }
 
-  /// How long a statement waits for other programs, in seconds.
-  private static let patience: Int32 = 10
-
   /// SQLite's `MAX_PATHNAME`, in bytes.
   private static let longestPath = 512
 
@@ -259,9 +256,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
   public func begin(isWriting: Bool) throws(PersistentStoreError) {
     // A transaction that will write takes the lock now: later it might find that it read what is old.
     do throws(PersistentStoreError) { _ = try run(isWriting ? "BEGIN IMMEDIATE" : "BEGIN", []) } catch {
-      // Without further bits, SQLite has waited: to repeat the call would wait as long again, each time.
-      guard error.code == .retry, sqlite3_extended_errcode(handle) == SQLITE_BUSY else { throw error }
-      throw PersistentStoreError(.locked, "another program has locked the database for \(Self.patience) seconds")
+      throw Self.beginning(error, handle)
     }
   }
 
