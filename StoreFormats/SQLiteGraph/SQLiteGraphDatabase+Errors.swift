@@ -32,6 +32,8 @@ extension SQLiteGraphDatabase {
     }
   }
 
+  /// SQLite's `MAX_PATHNAME`, in bytes.
+  static let longestPath = 512
   /// How long a statement waits for other programs, in seconds.
   static let patience: Int32 = 10
 

@@ -85,9 +85,6 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     return stat(path + "-wal", &status) == 0 && status.st_size > 0
   }
 
-  /// SQLite's `MAX_PATHNAME`, in bytes.
-  private static let longestPath = 512
-
   /// Opens a connection that trusts nothing in the file but its tables.
   private func open(_ name: String, _ mode: Int32) throws(PersistentStoreError) {
     var opened: OpaquePointer?
