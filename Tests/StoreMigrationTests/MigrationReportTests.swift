@@ -134,6 +134,34 @@ import Testing
     #expect(try Self.migrated(three(model(2)), [model(2)]).nodes.count == 3)
   }
 
+  @Test("objects that name one whose entity has left the hierarchy are counted, beside what would be lost")
+  func leavingHierarchy() throws {
+    func model(_ isInside: Bool) throws -> ManagedObjectModel {
+      let project = EntityDescription(name: "Project", properties: [.attribute("title", .string)])
+      let favorite = PropertyDescription.relationship(
+        RelationshipDescription(name: "favorite", destinationEntityName: "Record", inverseName: nil, maximumCount: 1))
+      return try Self.model(
+        [
+          EntityDescription(
+            name: "Person", properties: (isInside ? [.attribute("nick", .string)] : []) + [favorite]),
+          EntityDescription(name: "Record", properties: [], subentities: isInside ? [project] : []),
+        ] + (isInside ? [] : [project]))
+    }
+    let old = try model(true)
+    var nodes = try Self.nodes(old, [])
+    let (person, project) = (try #require(old.entity(named: "Person")), try #require(old.entity(named: "Project")))
+    _ = try nodes.addCacheNode(entity: project.index, reference: .integer(7))
+    for number: Int64 in 1...2 {
+      let node = try nodes.addCacheNode(entity: person.index, reference: .integer(number))
+      try nodes.setValue(.string("n"), forKey: "nick", of: node)
+      try nodes.setValue(
+        .toOne(ObjectReference(entityName: "Project", reference: .integer(7))), forKey: "favorite", of: node)
+    }
+    let error = try #require(throws: MigrationError.self) { _ = try Self.migrated(nodes, [model(false)]) }
+    #expect(error.obstacles.map(\.reason) == ["Person/1 names Project/7, which is no Record any more"])
+    #expect(error.obstacles.map(\.objectCount) == [2] && error.losses.map(\.subject) == ["Person.nick"])
+  }
+
   @Test("an expression of a mapping file is stored in a Float as a change by expression stores it")
   func floats() throws {
     let old = try Self.model([

@@ -158,25 +158,28 @@ extension MappingApplication {
 
   /// Copies what a relationship names, except for objects of entities that are removed. Rows are the same in both
   /// tables, so that only the numbers of entities change.
-  private func copyRelationship(
+  private mutating func copyRelationship(
     _ old: Slot, _ slot: Slot, _ source: Entity, _ destination: Entity
   ) throws(PersistentStoreError) {
-    let reader = nodes.reader(of: source.index)
+    let (reader, targets, model) = (nodes.reader(of: source.index), targets, mapping.destination)
     let column = reader.column(slot: old.index)
-    func moved(_ bits: UInt64, _ row: Int) throws(PersistentStoreError) -> NodeHandle? {
+    var misplaced: [(row: Int, node: NodeHandle, entity: Entity)] = []
+    func moved(_ bits: UInt64, _ row: Int) -> NodeHandle? {
       let node = NodeHandle(rawBits: bits)
       guard bits != RowTranslation.null, let entity = targets[node.entity] else { return nil }
-      guard slot.destination.map({ entity.isKindOf(entity: mapping.destination.entity(at: $0)) }) ?? false else {
-        throw misplaced(node, entity, slot, destination, reader.reference(row: row))
+      guard slot.destination.map({ entity.isKindOf(entity: model.entity(at: $0)) }) ?? false else {
+        if misplaced.last?.row != row { misplaced.append((row, node, entity)) }
+        return nil
       }
       return NodeHandle(entity: entity.index, row: node.row)
     }
+    defer { if let first = misplaced.first { note(misplaced.count, first, slot, destination, reader) } }
     var moves: [NodeHandle] = []
     moves.reserveCapacity(reader.count)
     guard old.isToMany || slot.isToMany else {
       var presence = [UInt8](repeating: 0, count: (reader.count + 7) / 8)
       for row in 0..<reader.count {
-        let found = try moved(column.handle(row), row)
+        let found = moved(column.handle(row), row)
         if found != nil { presence[row >> 3] |= 1 << UInt8(row & 7) }
         moves.append(found ?? NodeHandle(entity: 0, row: 0))
       }
@@ -188,8 +191,8 @@ extension MappingApplication {
     for row in 0..<reader.count {
       let before = moves.count
       if old.isToMany {
-        for bits in column.handles(row) { if let found = try moved(bits, row) { moves.append(found) } }
-      } else if let found = try moved(column.handle(row), row) {
+        for bits in column.handles(row) { if let found = moved(bits, row) { moves.append(found) } }
+      } else if let found = moved(column.handle(row), row) {
         moves.append(found)
       }
       counts.append(UInt32(moves.count - before))
@@ -197,13 +200,16 @@ extension MappingApplication {
     try builder.fillToMany(entity: destination.index, slot: slot.index, counts: counts.span, nodes: moves.span)
   }
 
-  /// The error for a relationship to an object whose entity has left the hierarchy of the destination.
-  private func misplaced(
-    _ node: NodeHandle, _ found: Entity, _ slot: Slot, _ entity: Entity, _ reference: ReferenceObject
-  ) -> PersistentStoreError {
-    PersistentStoreError(
-      .danglingReference,
-      "\(nodes.reference(of: node)) is a \(found.name), not a \(slot.relationship?.destinationEntityName ?? slot.name)",
-      at: StoreLocation(entity: entity.name, reference: reference.description, property: slot.name))
+  /// Notes that objects name others whose entity has left the hierarchy of the destination.
+  private mutating func note(
+    _ count: Int, _ first: (row: Int, node: NodeHandle, entity: Entity), _ slot: Slot, _ entity: Entity,
+    _ reader: EntityReader
+  ) {
+    let found = "\(first.entity.name)/\(nodes.reference(of: first.node))"
+    obstacles.append(
+      MappingObstacle(
+        entityName: entity.name, propertyName: slot.name,
+        reason: "\(entity.name)/\(reader.reference(row: first.row)) names \(found), which is no "
+          + "\(slot.relationship?.destinationEntityName ?? slot.name) any more", objectCount: count))
   }
 }

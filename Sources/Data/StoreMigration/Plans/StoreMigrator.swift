@@ -116,6 +116,8 @@ public struct StoreMigrator: Sendable {
     // The account follows properties, a mapping model may take those of some objects only.
     if mapping.mappingModelPath != nil { losses = placements.losses(mapping, old) }
     if stage.handler != nil { losses = [] }
+    // Before the step is taken: what is in the way of it is listed with what it loses.
+    result.steps.append(Step(name: stage.name, mapping: mapping, losses: losses))
     var new = try mapping.apply(to: old, store: store, placements)
     let differences = MappingVerification.differences(mapping, old, new, placements)
     guard differences.isEmpty else {
@@ -134,7 +136,6 @@ public struct StoreMigrator: Sendable {
     try RelationshipDemands(mapping, old, new).refuse(stage.name)
     try Self.derive(&new, from: old)
     result.nodes = new
-    result.steps.append(Step(name: stage.name, mapping: mapping, losses: losses))
   }
 
   /// Computes new derivations, other ones than before, and those of converted values.
