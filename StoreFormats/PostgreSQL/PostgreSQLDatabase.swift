@@ -176,6 +176,7 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     switch state {
     case "40001", "40P01": .retry
     case "23505": .duplicateReference
+    case "23502": .invalidValue
     case "57014", "55P03": .timedOut
     case "53100": .noSpace
     case "25006": .readOnly

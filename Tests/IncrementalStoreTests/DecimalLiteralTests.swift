@@ -156,7 +156,7 @@ import Testing
   }
 
   @Test(
-    "a text that is not a decimal is an error of a request that compares or sorts it, which names the property",
+    "a text that is not a decimal is an error of a request that compares or sorts it, which names the property and the object",
     arguments: [
       "ten", "", " 5", "5 ", "--5", "5-", "1.2.3", ".", "1e", "1e999", "1e-129", "0x1F", "1_000", "nan", "Infinity",
       "-Infinity", "inf", "340282366920938463463374607431768211456", "-1234567890123456789012345678901234567890",
@@ -177,6 +177,7 @@ import Testing
     ] {
       let error = #expect(throws: ManagedObjectError.self) { try context.fetch(request) }
       #expect("\(error.map { "\($0)" } ?? "")".contains("a value of 'Item.price' is not a decimal number"))
+      #expect((error?.underlying as? PersistentStoreError)?.location.reference == "3")
     }
   }
 

@@ -1,7 +1,10 @@
 import AtomicStoreConformance
 import AtomicStoreKit
 import AtomicStoreSPI
+import BuiltInStoreFormats
 import Foundation
+import StoreCoordination
+import TestSupport
 import Testing
 
 /// What a database leaves to the kit is evaluated on the columns that the request names.
@@ -50,5 +53,66 @@ import Testing
     }
     #expect(answers[0] == answers[1] && !answers[0].isEmpty)
     withExtendedLifetime(pair) {}
+  }
+
+  @Test(
+    "a computed column reads what its subquery names, without objects",
+    arguments: [
+      "SUBQUERY(tags, $x, $x.name != nil).@count", "SUBQUERY(owner.items, $x, $x.small > small).@max.price",
+      "SUBQUERY(owner.items, $x, SUBQUERY($x.tags, $y, $y.name > name).@count > 0).@count",
+      "SUBQUERY(tags, $x, ANY $x.items.big > 3).@distinctUnionOfObjects.name", "owner.items.@sum.price",
+    ])
+  func subqueries(column: String) throws {
+    let pair = try GraphPair(seed: 9, count: 60)
+    var request = try Self.request(nil)
+    request.propertiesToFetch = [
+      FetchColumn("found", try FetchExpression(format: column)), FetchColumn("name", .keyPath(["name"])),
+    ]
+    let database = ManagedObjectContext(pair.incremental)
+    let rows = try database.fetchRows(request)
+    #expect(database.registeredObjects.isEmpty)
+    let expected = try ManagedObjectContext(pair.stores.property).fetchRows(request)
+    #expect(rows == expected && Set(rows.map(\.values)).count > 5)
+    withExtendedLifetime(pair) {}
+  }
+
+  @Test("a request on a sub-entity reads the links of its objects alone, where other sub-entities have some, too")
+  func linksOfSubentities() throws {
+    let folder = try TemporaryDirectory("incremental-stores")
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Item", isAbstract: true,
+          properties: [
+            .attribute("name", .string), .toMany("links", "Tag"), .toMany("steps", "Tag", isOrdered: true),
+          ],
+          subentities: [EntityDescription(name: "One"), EntityDescription(name: "Other")]),
+        EntityDescription(name: "Tag", properties: [.attribute("name", .string)]),
+      ]))
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
+    try coordinator.addPersistentStore(type: "SQLiteGraph", at: folder.path + "/items.sqlgraph")
+    let context = ManagedObjectContext(coordinator)
+    let tags = try ["Ada", "Ben"].map { name in
+      let tag = try context.insertNewObject(forEntityName: "Tag")
+      try tag.setValue(name, forKey: "name")
+      return tag
+    }
+    for number in 0..<20 {
+      let item = try context.insertNewObject(forEntityName: number % 2 == 0 ? "One" : "Other")
+      try item.setValue("\(number)", forKey: "name")
+      try item.setValue([tags[number % 3 == 0 ? 0 : 1]], forKey: "links")
+      try item.setValue([tags[number % 5 == 0 ? 1 : 0], tags[number % 5 == 0 ? 0 : 1]], forKey: "steps")
+    }
+    try context.save()
+    let other = ManagedObjectContext(coordinator)
+    for (predicate, names) in [
+      ("ANY links.name LIKE[c] 'ad*'", ["0", "12", "18", "6"]), ("steps[FIRST].name LIKE[c] 'be*'", ["0", "10"]),
+    ] {
+      let request = FetchRequest<ManagedObject>(
+        entityName: "One", predicate: try FetchPredicate(format: predicate), sortKeys: [SortKey("name")])
+      #expect(try other.count(for: request) == names.count)
+      #expect(other.registeredObjects.isEmpty || predicate.contains("["))
+      #expect(try other.fetch(request).map { $0["name"] as? String } == names)
+    }
   }
 }

@@ -102,7 +102,10 @@ final class SQLWholeLoad<Database: SQLDatabase> {
       }
     case .pairs(let join, let isTurned):
       var lists = owners.map { PairList(numbers[$0.index]) }
-      try readPairs(of: slot, join, isTurned: isTurned, &lists)
+      let isPart = declaring.hierarchy.contains { owner in
+        !owner.isAbstract && needed?.needs(slot: slot.index, of: owner.index) == false
+      }
+      try readPairs(of: slot, join, isTurned: isTurned, &lists, only: isPart ? owners : nil)
       for (owner, list) in zip(owners, lists) {
         try fill(owner.slots[slot.index], owner, list.counts, list.members)
       }
@@ -131,12 +134,17 @@ final class SQLWholeLoad<Database: SQLDatabase> {
     }
   }
 
-  /// Reads a table of pairs once, for the rows of all entities that may be owners.
+  /// Reads a table of pairs once, for the rows of all entities that may be owners, or of some of them.
   private func readPairs(
-    of slot: Slot, _ join: SQLSchema.JoinTable, isTurned: Bool, _ lists: inout [PairList]
+    of slot: Slot, _ join: SQLSchema.JoinTable, isTurned: Bool, _ lists: inout [PairList], only owners: [Entity]?
   ) throws(PersistentStoreError) {
     let (one, other, position) = isTurned ? ("b", "a", "pos_b") : ("a", "b", "pos_a")
     let order = slot.keepsSequence ? ", j.\(position)" : ""
+    let owned =
+      owners.map { some in
+        let kinds = SQLStore<Database>.isKind(of: some.map(\.index), "d.ent")
+        return " JOIN \(schema.table(of: some[0]).name.quoted) d ON d.id = j.\(one) AND \(kinds)"
+      } ?? ""
     var last = 0
     func add(_ owner: Int64, _ member: Int64) throws(PersistentStoreError) {
       // The pairs of an owner follow each other.
@@ -148,7 +156,7 @@ final class SQLWholeLoad<Database: SQLDatabase> {
       throw Self.dangling(owner, join.name)
     }
     try store.database.read(
-      "SELECT j.\(one), j.\(other) FROM \(join.name.quoted) j ORDER BY j.\(one)\(order), j.\(other)",
+      "SELECT j.\(one), j.\(other) FROM \(join.name.quoted) j\(owned) ORDER BY j.\(one)\(order), j.\(other)",
       [.integer64, .integer64]
     ) { pair throws(PersistentStoreError) in
       try add(pair.integer(0), pair.integer(1))

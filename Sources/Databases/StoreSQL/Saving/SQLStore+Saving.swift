@@ -56,21 +56,29 @@ extension SQLStore {
   }
 
   mutating func update(_ change: StoreUpdate) throws(PersistentStoreError) -> [ObjectReference]? {
-    try changing { store, schema, name, number throws(PersistentStoreError) in
-      try SQLUpdateWork(store, schema, change)?.run(name, number: number)
-    } isEmpty: {
-      $0.isEmpty
+    do throws(PersistentStoreError) {
+      return try changing { store, schema, name, number throws(PersistentStoreError) in
+        try SQLUpdateWork(store, schema, change)?.run(name, number: number)
+      } isEmpty: {
+        $0.isEmpty
+      }
+    } catch {
+      // The kit has to look at a row, and the transaction was rolled back.
+      guard error.code == .invalidValue else { throw named(error) }
+      return nil
     }
   }
 
   mutating func delete(_ change: StoreUpdate) throws(PersistentStoreError) -> (
     deleted: [ObjectReference], updated: [ObjectReference]
   )? {
-    try changing { store, schema, name, number throws(PersistentStoreError) in
-      try SQLDeleteWork(store, schema, change)?.run(name, number: number)
-    } isEmpty: {
-      $0.deleted.isEmpty
-    }
+    do throws(PersistentStoreError) {
+      return try changing { store, schema, name, number throws(PersistentStoreError) in
+        try SQLDeleteWork(store, schema, change)?.run(name, number: number)
+      } isEmpty: {
+        $0.deleted.isEmpty
+      }
+    } catch { throw named(error) }
   }
 
   /// Changes many rows by statements.

@@ -44,12 +44,12 @@ struct SQLUpdateWork<Database: SQLDatabase> {
 
   // MARK: Statements
 
-  /// Which rows change, and which of those that are asked for the kit has to look at: their results would not be exact,
-  /// or they change and are refused.
+  /// Which rows change, and which of them the kit has to look at: their results would not be exact, or they are
+  /// refused.
   private struct Written {
     var values: [SQLValue] { compiler.values }
     var changed: String
-    var doubtful: String
+    var doubtful: String?
     /// By assignment: whether the row changes in it.
     var differs: [String]
     /// Has the parameters.
@@ -60,7 +60,7 @@ struct SQLUpdateWork<Database: SQLDatabase> {
   private func written(hasRefused: Bool) -> Written? {
     var compiler = SQLPredicateCompiler(schema, Database.dialect, store: store.identifier)
     let condition = store.condition(change.rows, &compiler, schema)
-    var inexact = [Database.dialect.literal(false)]
+    var inexact: [String] = []
     var refused = ["t.ver = \(Int64.max)"]
     var differs: [String] = []
     for assignment in assignments {
@@ -73,11 +73,9 @@ struct SQLUpdateWork<Database: SQLDatabase> {
       refused.append("(t.ent = \(number) AND \(found))")
     }
     guard compiler.reason == nil else { return nil }
-    let differ = "(\(differs.joined(separator: " OR ")))"
-    let doubtful = "(\(inexact.joined(separator: " OR ")) OR \(differ) AND (\(refused.joined(separator: " OR "))))"
     return Written(
-      changed: "\(condition) AND \(differ)", doubtful: "\(condition) AND \(doubtful)",
-      differs: differs, compiler: compiler)
+      changed: "\(condition) AND (\((differs + inexact).joined(separator: " OR ")))",
+      doubtful: hasRefused ? (inexact + refused).joined(separator: " OR ") : nil, differs: differs, compiler: compiler)
   }
 
   private func term(of assignment: Assignment, _ compiler: inout SQLPredicateCompiler) -> Term? {
@@ -187,17 +185,19 @@ struct SQLUpdateWork<Database: SQLDatabase> {
     let (one, other) = (parts[0].term, parts[1].term)
     let sql = "(\(one.sql) \(sign) \(other.sql))"
     var conditions = one.conditions + other.conditions
-    conditions.append("typeof(\(sql)) = 'real' OR \(one.sql) IS NULL OR \(other.sql) IS NULL")
+    // Of doubles, a result is a double or not a number.
+    let operands = parts.filter { !$0.isConstant }.map { "\($0.term.sql) IS NULL" }
+    conditions.append("\(sql) IS NOT NULL OR \(operands.joined(separator: " OR "))")
     if sign == "*" || sign == "/" {
       conditions.append("\(sql) IS NULL OR \(sql) <> 0 OR \(one.sql) >= 0 AND \(other.sql) >= 0")
     }
     return Term(sql: sql, conditions: conditions)
   }
 
-  /// - Returns: What a calculation with doubles computes with, and whether it is a double itself.
+  /// - Returns: What a calculation with doubles computes with, and whether it is a double itself, or a constant.
   private func operand(
     _ expression: FetchExpression, _ compiler: inout SQLPredicateCompiler, depth: Int
-  ) -> (term: Term, isDouble: Bool)? {
+  ) -> (term: Term, isDouble: Bool, isConstant: Bool)? {
     switch expression {
     case .constant(let value):
       let number: Double
@@ -208,15 +208,15 @@ struct SQLUpdateWork<Database: SQLDatabase> {
       default: return nil
       }
       guard number.isFinite, number != 0 || number.sign == .plus else { return nil }
-      return (Term(sql: compiler.parameter(.double(number)), conditions: []), false)
+      return (Term(sql: compiler.parameter(.double(number)), conditions: []), false, true)
     case .keyPath(let path):
       guard let slot = entity.slot(named: path.joined(separator: ".")), let column = schema.column(slot, of: entity),
         case .attribute(let type) = entity.slots[slot].kind, type == .double || Self.bounds(of: type) != nil
       else { return nil }
       let name = "t.\(column.name.quoted)"
       let kind = type == .double ? "real" : "integer"
-      return (Term(sql: name, conditions: ["typeof(\(name)) IN ('\(kind)', 'null')"]), type == .double)
-    default: return real(expression, &compiler, depth: depth).map { ($0, true) }
+      return (Term(sql: name, conditions: ["typeof(\(name)) IN ('\(kind)', 'null')"]), type == .double, false)
+    default: return real(expression, &compiler, depth: depth).map { ($0, true, false) }
     }
   }
 
@@ -225,20 +225,23 @@ struct SQLUpdateWork<Database: SQLDatabase> {
   /// Within the transaction.
   ///
   /// - Returns: Nil if the kit has to do it; nothing is written then.
+  /// - Throws: `.invalidValue` if the kit has to look at a row: the transaction has to end without its changes.
   func run(_ name: String, number: Int64) throws(PersistentStoreError) -> [ObjectReference]? {
-    guard let all = written(hasRefused: true), let some = written(hasRefused: false) else { return nil }
-    var doubts: Int64 = 0
-    try store.database.query(
-      "SELECT COUNT(*) FROM \(table) t WHERE \(all.doubtful)", all.values
-    ) { row in doubts = row.integer(0) }
-    guard doubts == 0 else { return nil }
+    guard let all = written(hasRefused: true), let some = written(hasRefused: false), let doubtful = all.doubtful else {
+      return nil
+    }
     let changes = SQLStore<Database>.changesTable
     // The history lists the slots by number, each behind a blank.
-    let slots = zip(assignments, some.differs).sorted { $0.0.slot.index < $1.0.slot.index }
-      .map { "CASE WHEN \($1) THEN ' \($0.slot.index)' ELSE '' END" }.joined(separator: " || ")
+    let sorted = zip(assignments, all.differs).sorted { $0.0.slot.index < $1.0.slot.index }
+    let slots =
+      sorted.count == 1
+      ? "'\(sorted[0].0.slot.index)'"
+      : "LTRIM(\(sorted.map { "CASE WHEN \($1) THEN ' \($0.slot.index)' ELSE '' END" }.joined(separator: " || ")))"
+    // The table takes no row without slots: the statement fails where the kit has to look at one, and no query before
+    // it reads all rows to find that out.
     let count = try store.database.run(
-      "INSERT INTO \(changes) (number, place, ent, id, ref, kind, slots) SELECT \(number), \(try place()), t.ent, t.id, t.ref, '\(HistoryTransaction.Kind.update.rawValue)', LTRIM(\(slots)) FROM \(table) t WHERE \(some.changed)",
-      some.values)
+      "INSERT INTO \(changes) (number, place, ent, id, ref, kind, slots) SELECT \(number), \(try place()), t.ent, t.id, t.ref, '\(HistoryTransaction.Kind.update.rawValue)', CASE WHEN \(doubtful) THEN NULL ELSE \(slots) END FROM \(table) t WHERE \(all.changed)",
+      all.values)
     guard count > 0 else { return [] }
     var compiler = SQLPredicateCompiler(schema, Database.dialect, store: store.identifier)
     // A subquery could read rows that were updated before.

@@ -231,6 +231,9 @@ public struct SQLDialect: Sendable {
     }
   }
 
+  /// What makes a table with a key of two columns one tree, where it would be another one beside the index.
+  var byKey: String { isSQLite ? " WITHOUT ROWID" : "" }
+
   /// A literal of a truth value.
   func literal(_ flag: Bool) -> String { isSQLite ? (flag ? "1" : "0") : (flag ? "TRUE" : "FALSE") }
 
@@ -251,9 +254,10 @@ public struct SQLDialect: Sendable {
     let exponent = "\(power) - LENGTH(SPLIT_PART(\(mantissa), '.', 2))"
     // The column makes it no constant, which the server would compute in any case.
     let failure = "CAST('\(error)' || LEFT(\(column), 0) AS numeric)"
-    // What most numbers are comes first; a bound within the pattern takes several times as long. Each condition relies
-    // on those before it.
-    return "(CASE WHEN LENGTH(\(column)) < 39 AND \(column) ~ '^-?[0-9]+([.][0-9]+)?$' THEN CAST(\(column) AS numeric)"
+    // What most numbers are comes first, with a pattern that takes half as long as one of all that is a number: of
+    // such characters the server reads numbers only. A bound within the pattern takes several times as long. Each
+    // condition relies on those before it.
+    return "(CASE WHEN OCTET_LENGTH(\(column)) < 39 AND \(column) !~ '[^-0-9.]' THEN CAST(\(column) AS numeric)"
       + " WHEN \(column) IS NULL OR \(column) = 'NaN' THEN NULL"
       + " WHEN LENGTH(\(column)) > 999 OR \(column) !~ '^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,4})?$' THEN \(failure)"
       + " WHEN CAST(TRANSLATE(\(mantissa), '-+.', '0') AS numeric) > \(UInt128.max) THEN \(failure)"

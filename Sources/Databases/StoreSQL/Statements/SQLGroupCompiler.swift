@@ -2,8 +2,8 @@ import AtomicStoreSPI
 
 /// Writes a request for groups as SQL: which columns are selected, and which tables they come from.
 ///
-/// Rows of one group are counted apart by entity, and by whether their reference is a text: what is the first object of
-/// a group can then be told by the least number, or by the least text. The kit puts the parts together.
+/// Rows of one group are counted apart by entity, and the kit puts the parts together. The first object of a part has
+/// the least number, or the least text if all of its references are texts.
 struct SQLGroupCompiler {
   /// A column that a path leads to.
   struct Source {
@@ -34,12 +34,10 @@ struct SQLGroupCompiler {
   private let dialect: SQLDialect
   private let entity: Entity
   private var aliases: [[String]: String] = [:]
-  /// `t.ent`, whether there is a text, the least number, the least text, the number of rows; then keys and aggregates.
-  private(set) var selected = [
-    "t.ent", "(CASE WHEN t.ref IS NULL THEN 0 ELSE 1 END)", "MIN(t.id)", "MIN(t.ref)", "COUNT(*)",
-  ]
+  /// The entity, the least number without a text, the least text, the number of rows; then keys and aggregates.
+  private(set) var selected = ["t.ent", "MIN(CASE WHEN t.ref IS NULL THEN t.id END)", "MIN(t.ref)", "COUNT(*)"]
   /// The numbers of the columns that rows are grouped by, from 1.
-  private(set) var grouped = [1, 2]
+  private(set) var grouped = [1]
   private(set) var joins = ""
   private(set) var keys: [Key] = []
   private(set) var outputs: [Output] = []
@@ -54,6 +52,11 @@ struct SQLGroupCompiler {
     self.schema = schema
     self.dialect = dialect
     entity = schema.model.entity(at: request.rows.entity)
+    // Each further key costs, and servers estimate the number of groups by them.
+    if let only = request.rows.entities.first, request.rows.entities.count == 1, !request.keys.isEmpty {
+      selected[0] = "\(only)"
+      grouped = []
+    }
     for path in request.keys where reason == nil { addKey(path) }
     for aggregate in request.aggregates where reason == nil { add(aggregate) }
   }

@@ -54,7 +54,8 @@ extension SQLStore {
     _ texts: inout [ReferenceText]
   ) throws(PersistentStoreError) -> StoreGroup? {
     guard !groups.invalidAt.contains(where: { row.integer($0) > 0 }) else { return nil }
-    let id = row.integer(2)
+    let hasNumber = !row.isNull(1)
+    let id = hasNumber ? row.integer(1) : 0
     guard let first = Self.entity(row.integer(0), below: entity.root) else {
       throw PersistentStoreError(.malformed, "the row \(id) is of entity number \(row.integer(0)), which it cannot be")
     }
@@ -83,8 +84,8 @@ extension SQLStore {
       results.append(result)
     }
     return StoreGroup(
-      first: (first.index, row.integer(1) == 0 ? .integer(id) : .string(try Self.text(row, 3, id))), keys: keys,
-      count: Int(row.integer(4)), results: results)
+      first: (first.index, hasNumber ? .integer(id) : .string(try Self.text(row, 2, id))), keys: keys,
+      count: Int(row.integer(3)), results: results)
   }
 
   /// The entity of the object that is a key; nil if the row names one that it cannot be of.

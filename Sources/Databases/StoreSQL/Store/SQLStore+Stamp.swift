@@ -29,7 +29,7 @@ extension SQLStore {
     do throws(PersistentStoreError) { answer = try body() } catch {
       // If they cannot be looked at, the first error is the one to report.
       if let now = try? Self.stamp(in: database), now != stamp { try checkStamp() }
-      throw error
+      throw named(error)
     }
     if isDoubtful(answer) { try checkStamp() }
     return answer

@@ -166,7 +166,7 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
       "CREATE TABLE \(Self.transactionsTable) (number \(integer) PRIMARY KEY, save \(text) NOT NULL, date \(dialect.name(of: .double)) NOT NULL, author \(text), context \(text))",
       [])
     try database.run(
-      "CREATE TABLE \(Self.changesTable) (number \(integer) NOT NULL, place \(integer) NOT NULL, ent \(integer) NOT NULL, id \(integer) NOT NULL, ref \(text), kind \(text) NOT NULL, slots \(text) NOT NULL, PRIMARY KEY (number, place))",
+      "CREATE TABLE \(Self.changesTable) (number \(integer) NOT NULL, place \(integer) NOT NULL, ent \(integer) NOT NULL, id \(integer) NOT NULL, ref \(text), kind \(text) NOT NULL, slots \(text) NOT NULL, PRIMARY KEY (number, place))\(dialect.byKey)",
       [])
     try writeMetadata(metadata)
     try put("stamp", Data(UUID().uuidString.utf8))
@@ -187,7 +187,7 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
     }
     for join in schema.joins {
       try database.run(
-        "CREATE TABLE \(join.name.quoted) (a \(integer) NOT NULL, b \(integer) NOT NULL, pos_a \(integer), pos_b \(integer), PRIMARY KEY (a, b))",
+        "CREATE TABLE \(join.name.quoted) (a \(integer) NOT NULL, b \(integer) NOT NULL, pos_a \(integer), pos_b \(integer), PRIMARY KEY (a, b))\(dialect.byKey)",
         [])
     }
     if withIndexes { try createIndexes(schema) }

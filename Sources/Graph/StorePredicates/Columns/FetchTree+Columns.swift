@@ -24,21 +24,28 @@ extension FetchTree {
     }
   }
 
-  /// Whether it consists of key paths without operators, constants, and functions of single values: ``NeededColumns``
-  /// has all that it reads.
-  package var isOfPlainPaths: Bool {
+  /// Whether it consists of key paths, constants, subqueries, and functions of single values: ``NeededColumns`` has all
+  /// that it reads.
+  package var isOfPlainPaths: Bool { isOfPlainPaths([]) }
+
+  /// - Parameter variables: Those of the subqueries around it.
+  private func isOfPlainPaths(_ variables: Set<String>) -> Bool {
     switch self {
     case .predicate: break
     case .expression(let expression):
       switch expression {
-      case .evaluatedObject: return true
-      case .keyPath(let keys): return !keys.contains(where: FetchExpression.isOperator)
+      case .evaluatedObject, .keyPath: return true
+      case .variable(let name): return variables.contains(name)
+      case .member(let base, _): return base.leadsToObjects && FetchTree.expression(base).isOfPlainPaths(variables)
+      case .subquery(let source, let variable, let predicate):
+        return source.leadsToObjects && FetchTree.expression(source).isOfPlainPaths(variables)
+          && FetchTree.predicate(predicate).isOfPlainPaths(variables.union([variable]))
       case .constant, .objectID, .aggregate, .conditional, .cast: break
       case .function where !expression.isAggregate: break
       default: return false
       }
     }
-    return parts.allSatisfy { $0.isOfPlainPaths }
+    return parts.allSatisfy { $0.isOfPlainPaths(variables) }
   }
 
   /// Whether the format has yet to supply values of a property whose name is one of the keys.
@@ -61,5 +68,15 @@ extension FetchTree {
       default: []
       }
     return parts.reduce(into: Set(own)) { $0.formUnion($1.keys) }
+  }
+}
+
+extension FetchExpression {
+  /// Whether the model has the entities of its objects.
+  fileprivate var leadsToObjects: Bool {
+    switch self {
+    case .evaluatedObject, .variable, .keyPath, .member, .subquery: true
+    default: false
+    }
   }
 }
