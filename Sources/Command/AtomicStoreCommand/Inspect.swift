@@ -32,7 +32,7 @@ struct Inspect: ParsableCommand {
     try guarded(common) {
       if fleet.isUsed { return try inspectAll() }
       let store = try fleet.onlyStore(path)
-      if try showModelFile(store) { return }
+      if let found = try modelFile(store) { return try show(found, store) }
       let (coordinator, opened) = try source.open(store, describes: true)
       defer { withExtendedLifetime(coordinator) {} }
       let nodes = opened.nodes
@@ -73,6 +73,7 @@ struct Inspect: ParsableCommand {
     let stores = try fleet.list(besides: path)
     let model = try source.loadCommonModel()
     try FleetRun(stores, json: common.json).run { _, store in
+      if let found = try modelFile(store) { return FleetAnswer(json(found, store)) }
       let (coordinator, opened) = try source.open(store, describes: true, commonModel: model)
       defer { withExtendedLifetime(coordinator) {} }
       return FleetAnswer(try json(store, opened, Self.size(store)))
@@ -100,30 +101,33 @@ struct Inspect: ParsableCommand {
     }
   }
 
-  /// Describes a model file and suggests the next command; returns false for everything else.
-  private func showModelFile(_ store: String) throws -> Bool {
+  /// The description of a model file; nil for everything else.
+  private func modelFile(_ store: String) throws -> ModelFile.Inspection? {
     let input = try Input.path(for: store)
-    if source.from != nil || Input.isIncremental(input) { return false }
+    if source.from != nil || Input.isIncremental(input) { return nil }
     let path = try StorePath.inspect(input)
     // A mapping model is also an XML store, which contains objects of the mapping editor.
     if path.holdsContent, let type = try? InstalledFormats.registry.recognize(try path.probe()) {
-      guard type.storeType == "XML", try MappingModel.read(at: input) != nil else { return false }
+      guard type.storeType == "XML", try MappingModel.read(at: input) != nil else { return nil }
     }
-    guard let found = try ModelFile.inspect(input) else { return false }
+    return try ModelFile.inspect(input)
+  }
+
+  private func json(_ found: ModelFile.Inspection, _ store: String) -> JSONValue {
+    .object([
+      ("path", .string(store)), ("kind", .string(found.kind)), ("facts", .array(found.facts.map { .string($0) })),
+      ("next", found.next.map { .string($0) } ?? .null),
+    ])
+  }
+
+  /// Describes a model file and suggests the next command.
+  private func show(_ found: ModelFile.Inspection, _ store: String) throws {
     defer { Input.discard() }
-    if common.json {
-      let fields: [(String, JSONValue)] = [
-        ("path", .string(store)), ("kind", .string(found.kind)), ("facts", .array(found.facts.map { .string($0) })),
-        ("next", found.next.map { .string($0) } ?? .null),
-      ]
-      try Diagnostics.put(JSONValue.object(fields).text + "\n")
-    } else {
-      var text = "\(store): \(found.kind)\n"
-      for fact in found.facts { text += "  \(fact)\n" }
-      if let next = found.next { text += "  next: \(next)\n" }
-      try Diagnostics.put(text)
-    }
-    return true
+    if common.json { return try Diagnostics.put(json(found, store).text + "\n") }
+    var text = "\(store): \(found.kind)\n"
+    for fact in found.facts { text += "  \(fact)\n" }
+    if let next = found.next { text += "  next: \(next)\n" }
+    try Diagnostics.put(text)
   }
 
   private static func size(_ path: String) throws -> Int? {
