@@ -206,6 +206,9 @@ public struct StoreStatistics: Sendable {
 extension PropertyStatistics {
   /// Adds a value that differs from those before it: others are neither less nor greater than all.
   fileprivate mutating func include(_ value: StoredValue) {
+    // Of undefined type.
+    if case .string(let text) = value { longest = max(longest ?? 0, text.unicodeScalars.count) }
+    if case .uri(let text) = value { longest = max(longest ?? 0, text.unicodeScalars.count) }
     func isLess(_ one: StoredValue, _ other: StoredValue) -> Bool { StoreStatistics.isLess(one, other) ?? false }
     if let minimum, let maximum {
       if isLess(value, minimum) { self.minimum = value }

@@ -28,9 +28,11 @@ struct ColumnGroups {
   /// The types of computed keys.
   private var computedKinds: [Int: String] = [:]
 
-  /// The rows of ``keys``: their numbers, the values of computed keys, and what results are computed of.
+  /// The rows of ``keys``: their nodes and numbers, the values of computed keys, and what results are computed of.
   private struct Waiting {
-    var rows: [Int] = []
+    /// One of the rows, which are all of one store.
+    var row: ColumnRows.Row?
+    var nodes: [(node: NodeHandle, number: Int)] = []
     var computed: [StoredValue] = []
     var cells: [RowCell] = []
   }
@@ -89,15 +91,16 @@ struct ColumnGroups {
 
   /// Ends the key of a row.
   private mutating func end(_ row: borrowing ColumnRows.Row) -> Bool {
-    waiting.rows.append(row.number)
-    for aggregate in aggregates { waiting.cells.append(row.cells[aggregate.column]) }
+    if waiting.row == nil { waiting.row = copy row }
+    waiting.nodes.append((row.node, row.number))
+    for place in aggregates.indices { waiting.cells.append(row.cells[aggregates[place].column]) }
     if keys.hasNaN {
       // The rows before it come first.
       keys.cancel()
       return finish()
     }
     if keyCount > 0 { keys.end() }
-    return waiting.rows.count < TextBatch.size || finish()
+    return waiting.nodes.count < TextBatch.size || finish()
   }
 
   /// Adds the rows that are not in their groups yet.
@@ -105,18 +108,20 @@ struct ColumnGroups {
   /// - Returns: False if objects must be evaluated.
   mutating func finish() -> Bool {
     let found = keys.takeNumbers(from: &numbers)
-    let (rows, isComputed) = (rows, !waiting.computed.isEmpty)
-    for (index, row) in waiting.rows.enumerated() {
+    guard var row = waiting.row else { return true }
+    let isComputed = !waiting.computed.isEmpty
+    for (index, (node, number)) in waiting.nodes.enumerated() {
+      row.move(to: node, number)
       let known = count
-      let group = keyCount == 0 ? 0 : group(index < found.count ? found[index] : nil, row)
+      let group = keyCount == 0 ? 0 : group(index < found.count ? found[index] : nil, number)
       if isComputed, group == known { computed += waiting.computed[index * keyCount..<(index + 1) * keyCount] }
       counts[group] += 1
       for place in aggregates.indices {
-        let (cell, column) = (waiting.cells[index * aggregates.count + place], aggregates[place].column)
-        guard aggregates[place].add(cell, rows.value(column, row: row), to: group) else { return false }
+        let cell = waiting.cells[index * aggregates.count + place]
+        guard aggregates[place].add(cell, row, to: group) else { return false }
       }
     }
-    waiting.rows.removeAll(keepingCapacity: true)
+    waiting.nodes.removeAll(keepingCapacity: true)
     waiting.computed.removeAll(keepingCapacity: true)
     waiting.cells.removeAll(keepingCapacity: true)
     return true
@@ -200,23 +205,23 @@ struct ColumnAggregate {
 
   /// - Returns: False if objects must be evaluated.
   @inline(__always)
-  mutating func add(_ cell: RowCell, _ value: @autoclosure () -> FetchedRow.Value, to group: Int) -> Bool {
+  mutating func add(_ cell: RowCell, _ row: borrowing ColumnRows.Row, to group: Int) -> Bool {
     if case .null = cell { return true }
     switch function {
-    case .count: return count(cell, value, group)
-    case .sum: return sum(cell, value, group)
-    case .minimum, .maximum: return compare(cell, value, group)
+    case .count: return count(cell, row, group)
+    case .sum: return sum(cell, row, group)
+    case .minimum, .maximum: return compare(cell, row, group)
     }
   }
 
-  private mutating func count(_ cell: RowCell, _ value: () -> FetchedRow.Value, _ group: Int) -> Bool {
+  private mutating func count(_ cell: RowCell, _ row: borrowing ColumnRows.Row, _ group: Int) -> Bool {
     if case .objects = cell { return false }
-    if case .other = cell, value().isNull { return true }
+    if case .other = cell, row[column].isNull { return true }
     counts[group] += 1
     return true
   }
 
-  private mutating func sum(_ cell: RowCell, _ value: () -> FetchedRow.Value, _ group: Int) -> Bool {
+  private mutating func sum(_ cell: RowCell, _ row: borrowing ColumnRows.Row, _ group: Int) -> Bool {
     switch cell {
     case .boolean(let flag): return add(Int128(flag ? 1 : 0), group)
     case .integer(let number): return add(Int128(number), group)
@@ -225,7 +230,7 @@ struct ColumnAggregate {
       guard let number = DecimalNumber(utf8: Span(_unsafeElements: bytes)), isAll(.decimal) else { return false }
       decimals[group].append(number)
     case .other:
-      switch value() {
+      switch row[column] {
       case .value(.null): return true
       case .value(.float(let number)): return add(Double(number), group)
       default: return false
@@ -257,7 +262,7 @@ struct ColumnAggregate {
     return self.kind == kind
   }
 
-  private mutating func compare(_ cell: RowCell, _ value: () -> FetchedRow.Value, _ group: Int) -> Bool {
+  private mutating func compare(_ cell: RowCell, _ row: borrowing ColumnRows.Row, _ group: Int) -> Bool {
     switch (cell, best[group]) {
     case (.objects, _), (.object, _): return false
     case (.integer(let number), .integer(let known)):
@@ -267,7 +272,7 @@ struct ColumnAggregate {
       if !number.isNaN, !known.isNaN, function == .minimum ? number >= known : number <= known { return true }
     default: break
     }
-    guard case .value(let value) = value() else { return false }
+    guard case .value(let value) = row[column] else { return false }
     if value.isNull { return true }
     defer { counts[group] += 1 }
     guard !best[group].isNull else {

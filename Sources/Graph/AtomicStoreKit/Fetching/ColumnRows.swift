@@ -139,9 +139,14 @@ package struct ColumnRows {
     }
 
     fileprivate mutating func begin(_ node: NodeHandle, _ number: Int) {
+      move(to: node, number)
+      memory.read(node, part.columns, part.version)
+    }
+
+    /// Becomes another row of the same store, whose cells are not read.
+    mutating func move(to node: NodeHandle, _ number: Int) {
       self.node = node
       self.number = number
-      memory.read(node, part.columns, part.version)
     }
 
     /// The number of columns.

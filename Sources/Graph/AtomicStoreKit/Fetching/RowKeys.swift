@@ -9,7 +9,6 @@ struct RowKeys {
   /// Whether not-a-number is among the values of the last key. Its bytes are those of any other.
   private(set) var hasNaN = false
 
-
   /// Ends a key.
   mutating func end() {
     keys.endText()
