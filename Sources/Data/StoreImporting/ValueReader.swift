@@ -10,6 +10,8 @@ final class ValueReader {
   /// What a field is read as. Without texts in it, so that copying one for each field counts no references.
   enum Kind: UInt8 {
     case ignored, text, integer, double, float, decimal, boolean, date, uuid, bytes, undefined, toOne, toMany
+    /// Whether a word for true or false is not a value of it.
+    var refusesWords: Bool { rawValue >= Self.integer.rawValue && rawValue <= Self.bytes.rawValue && self != .boolean }
 
     init(_ slot: Slot) {
       self =
@@ -89,7 +91,7 @@ final class ValueReader {
     _ nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     // Booleans have no bytes.
-    if kind == .yes || kind == .no, [.integer, .double, .float, .decimal, .date, .uuid, .bytes].contains(target) {
+    if kind == .yes || kind == .no, target.refusesWords {
       throw unfit((kind == .yes ? Self.yes : Self.no).span, nodes.typeName(slot: slot))
     }
     switch target {
