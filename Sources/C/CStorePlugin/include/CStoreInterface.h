@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4c380b77b677d4b8cf148ffad2cdb5dd08f20137b1a22ac47898bb162fe3aa4c"
+#define ASP_INTERFACE "4d9bad3b400fbe6ba903611cc140452ddee916c34bc879c015af7d8649b1ff3e"
