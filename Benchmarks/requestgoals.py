@@ -5,6 +5,7 @@ without a start of its program, which opens the same database where there is one
 the same rows, or the command itself with work that the request must not exceed by much. With psql, what the server does for either counts, too.
 """
 
+import math
 import os
 import random
 import re
@@ -36,6 +37,12 @@ OUR_STARTS = {
   "sqlite3": lambda files: ["fetch", files.graph, "--entity", "Department", "--limit", "0", "--count"],
   "psql": lambda files: ["fetch", files.url, "--entity", "Department", "--limit", "0", "--count"],
 }
+# How identity and one change may grow, which depend on no other object. Measured by growth-guard, in one process with an open store.
+CONSTANT = 0.1
+# For fewer objects a count takes no longer than some requests.
+IDENTITY_OBJECTS = 1_000_000
+HELD_GOAL = 2
+BYTES_GOAL = 500
 
 
 class Missing(Exception):
@@ -201,10 +208,56 @@ def measure(row, command, rounds, starts, measured, server):
   return ours, theirs, best[0][2]
 
 
+def steps(guard, rounds, *arguments):
+  """What growth-guard measures in one process: by name, the least."""
+  found = {}
+  for _ in range(rounds):
+    lines = subprocess.run([guard, *arguments], check=True, capture_output=True, text=True).stdout.splitlines()
+    for name, value in (line.split("\t") for line in lines): found[name] = min(found.get(name, math.inf), float(value))
+  return found
+
+
+def guard_program(options):
+  """The program that measures in one process, or Missing."""
+  guard = os.path.join(os.path.dirname(options.command), "growth-guard")
+  if not os.path.exists(guard): raise Missing(f"{guard} is not built: swift build -c release")
+  return guard
+
+
+def open_stores(files, count, guard, rounds):
+  """What requests and saves take in an open store: by row, its value, what it is compared with and that value, and the greatest ratio."""
+  table = {}
+  for kind, store in [("BinaryPropertyList", files.plist), ("SQLiteGraph", files.graph)]:
+    found = steps(guard, rounds, "identity", kind, store)
+    goal = 0.01 if count >= IDENTITY_OBJECTS else math.inf
+    for name in ("SELF ==", "SELF IN", "--reference"): table[f"{kind}: {name}"] = found[name], "a count of all rows", found["count of all"], goal
+  copy = files.out + "3.sqlgraph"
+  shutil.copyfile(files.graph, copy)
+  found = steps(guard, rounds, "saves", "SQLiteGraph", copy)
+  table["SQLiteGraph: one change saved, all objects held"] = found["save, all held"], "ten held", found["save, ten held"], HELD_GOAL
+  os.remove(copy)
+  return table
+
+
+def measure_open_stores(files, count, guard, rounds, times, missed):
+  """Prints a table, and adds the times and what was missed."""
+  print("\n| In an open store | ms | beside | ms | ratio | goal |\n|---|---:|---|---:|---:|---:|")
+  for name, (ours, other, theirs, goal) in open_stores(files, count, guard, rounds).items():
+    times.setdefault(name, []).append(ours * 1e6)
+    ratio = ours / theirs
+    print(f"| {name} | {ours * 1000:.4f} | {other} | {theirs * 1000:.4f} | {ratio:.4f} | {'–' if goal == math.inf else goal} |", flush=True)
+    if ratio > goal: missed.append(f"{count} objects, {name}: {ratio:.3f} of {other}, more than {goal}")
+  path = files.out + "4.plist"
+  each = steps(guard, 1, "insertion", str(count), path)["inserted and saved, bytes"]
+  os.remove(path)
+  print(f"\nan object inserted and saved takes {each:.0f} bytes at the peak; goal {BYTES_GOAL}", flush=True)
+  if each > BYTES_GOAL: missed.append(f"{count} objects: one that is inserted and saved takes {each:.0f} bytes, more than {BYTES_GOAL}")
+
+
 def run(options, sizes, measured, exponent, greatest):
   """Prints a table for each size, and the exponents. Returns what was missed."""
-  found, missed = {}, []
-  kinds = set(peers(options.url))
+  found, constant, missed = {}, {}, []
+  kinds, guard = set(peers(options.url)), guard_program(options)
   server = Server(options.url) if options.url else None
   for count in sizes:
     with tempfile.TemporaryDirectory(prefix="atomicstore-requests-") as folder:
@@ -223,10 +276,12 @@ def run(options, sizes, measured, exponent, greatest):
         print(f"| {row.name} | {ours:.3f}, {memory} | {row.peer} | {theirs:.3f} | {ratio:.2f} | {row.goal} |", flush=True)
         if ratio > row.goal: missed.append(f"{count} objects, {row.name}: {ratio:.2f} of {row.peer}, more than {row.goal}")
         if row.megabytes and memory > row.megabytes: missed.append(f"{count} objects, {row.name}: {memory} MB, more than {row.megabytes}")
+      measure_open_stores(files, count, guard, max(1, options.rounds // 4), constant, missed)
   if len(sizes) > 1:
     print("\nexponents")
-    for name, times in found.items():
-      slope = exponent(sizes, times)
-      print(f"  {name}: {slope:.2f}")
-      if slope > greatest: missed.append(f"{name} grows with the exponent {slope:.2f}, at most {greatest:.2f} is wanted")
+    for table, limit in [(found, greatest), (constant, CONSTANT)]:
+      for name, times in table.items():
+        slope = exponent(sizes, times)
+        print(f"  {name}: {slope:.2f}")
+        if slope > limit: missed.append(f"{name} grows with the exponent {slope:.2f}, at most {limit:.2f} is wanted")
   return missed

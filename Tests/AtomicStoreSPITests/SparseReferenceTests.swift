@@ -50,6 +50,31 @@ import Testing
     #expect(numbers.count == right.count)
   }
 
+  @Test("texts of a batch have the numbers that they would have one after the other", arguments: 1...5)
+  func batches(_ seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var (numbers, right, batch) = (TextNumbers(expecting: 4000), TextNumbers(), TextBatch())
+    var expected: [Int] = []
+    for _ in 0..<9000 {
+      let length = Int.random(in: 0...12, using: &random)
+      let text = (0..<length).map { _ in UInt8.random(in: 97...98, using: &random) }
+      if Bool.random(using: &random) {
+        text.withUnsafeBufferPointer { batch.append($0) }
+      } else {
+        batch.bytes += [1, 2, 3]
+        batch.cancelText()
+        batch.bytes += text
+        batch.endText()
+      }
+      expected.append(text.withUnsafeBufferPointer { right.add($0) })
+      guard batch.isFull || Int.random(in: 0..<300, using: &random) == 0 else { continue }
+      #expect(batch.takeNumbers(from: &numbers) == expected)
+      #expect(batch.count == 0 && batch.takeNumbers(from: &numbers).isEmpty)
+      expected = []
+    }
+    #expect(batch.takeNumbers(from: &numbers) == expected && numbers.count == right.count)
+  }
+
   @Test("texts that all differ have their numbers, however many are expected", arguments: [0, 100, 3500, 50_000])
   func manyTexts(expected: Int) {
     var numbers = TextNumbers(expecting: expected)

@@ -53,6 +53,30 @@ import Testing
     }
   }
 
+  @Test("strings are what Foundation reads, or an error where it has one", arguments: [1, 2] as [UInt64])
+  func strings(_ seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    let texts = ["a", "bc", "é", "☃", " ", "!", "#", "[", "]", "\u{7F}", "\\n", "\\\"", "\\\\", "\\u00e9"]
+    let pieces = texts.map { Array($0.utf8) }
+    let wrong: [[UInt8]] = [[1], [0x1F], [0], [0xFF], [0x80], [0xC3], Array("\\x".utf8)]
+    for _ in 0..<2000 {
+      var text: [UInt8] = []
+      for _ in 0..<Int.random(in: 0...30, using: &generator) {
+        let isWrong = Int.random(in: 0..<60, using: &generator) == 0
+        text += (isWrong ? wrong : pieces).randomElement(using: &generator) ?? []
+      }
+      let spaces = [UInt8](repeating: UInt8(ascii: " "), count: Int.random(in: 0...9, using: &generator))
+      let whole = Array("[\"".utf8) + text + Array("\"".utf8) + spaces + Array("]".utf8)
+      let expected = (try? JSONSerialization.jsonObject(with: Data(whole)) as? [Any])?.first as? String
+      let found = try? JSONReader.read(whole, name: "")
+      if let expected, case .array(let list)? = found, case .string(let string)? = list.first {
+        #expect(Array(string.utf8) == Array(expected.utf8))
+      } else {
+        #expect(expected == nil && found == nil, "\(whole)")
+      }
+    }
+  }
+
   @Test(
     "each has the value that its name has, in whatever order records have them, also where the records are known",
     arguments: (0..<60).share(of: "members of JSON records"))

@@ -6,6 +6,9 @@ import Foundation
 //   growth-guard GROUP SIZES FOLDER     GROUP is graph, planted, or a shape; FOLDER holds SHAPE-SIZE.xml
 //
 // Writes FOLDER/GROUP.steps: a line for each count, in their order.
+//
+//   growth-guard identity|saves TYPE STORE      prints what requests, or saves, take: see RequestSteps
+//   growth-guard insertion OBJECTS STORE        the same of a new property list
 
 let arguments = CommandLine.arguments
 guard arguments.count == 4 else {
@@ -17,6 +20,13 @@ let sizes = arguments[2].split(separator: ",").compactMap { Int($0) }
 
 let steps = Steps()
 do {
+  switch group {
+  case "identity": try RequestSteps(type: arguments[2], path: folder).runIdentity()
+  case "saves": try RequestSteps(type: arguments[2], path: folder).runSaves()
+  case "insertion": try RequestSteps(type: "BinaryPropertyList", path: folder).runInsertion(sizes.first ?? 1)
+  default: break
+  }
+  if ["identity", "saves", "insertion"].contains(group) { exit(0) }
   // The first size twice: what is done once in a process does not count.
   for (round, size) in (sizes.prefix(1) + sizes).enumerated() {
     steps.size = round == 0 ? 0 : size

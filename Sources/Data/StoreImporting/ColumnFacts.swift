@@ -32,6 +32,7 @@ struct ColumnFacts {
     hasValue = true
     count += 1
     if hasPlusEverywhere { hasPlusEverywhere = ValueReader.hasLeadingPlus(text) }
+    guard mayBeInteger || mayBeDecimal || mayBeDouble || mayBeBoolean || mayBeDate || mayBeUUID else { return }
     switch kind {
     case .yes, .no:
       (mayBeInteger, mayBeDecimal, mayBeDouble, mayBeDate, mayBeUUID) = (false, false, false, false, false)
@@ -82,10 +83,18 @@ struct ColumnFacts {
   /// Digits with a fraction, without exponent or leading zeros.
   private static func isDecimal(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: ValueReader) -> Bool {
     let bytes = ValueReader.trimmed(text)
+    if kind == .number, isPlainDecimal(bytes) { return true }
     guard !bytes.isEmpty, !has(bytes, UInt8(ascii: "e")), !has(bytes, UInt8(ascii: "E")),
       case .decimal(let value) = values.value(text, kind, .decimal, format: nil), !value.isNaN
     else { return false }
     return !ValueReader.hasLeadingZero(bytes)
+  }
+
+  /// Whether a JSON number has no exponent, and so few digits that a decimal has them all.
+  private static func isPlainDecimal(_ bytes: Span<UInt8>) -> Bool {
+    guard bytes.count <= 18 else { return false }
+    for index in bytes.indices where bytes[index] | 0x20 == UInt8(ascii: "e") { return false }
+    return true
   }
 
   private static func isDouble(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: ValueReader) -> Bool {

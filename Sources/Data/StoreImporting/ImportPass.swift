@@ -130,6 +130,9 @@ final class ImportPass {
       entity: plan.entity.index, slots: plan.given(job.importer), lackable: lackableRelationships(reader, plan),
       at: nodes.count(of: plan.entity.index))
     defer { stated.end(entity: plan.entity.index, at: nodes.count(of: plan.entity.index)) }
+    if let json = reader.json {
+      nodes.expectNodes(nodes.count(of: plan.entity.index) + json.records.count, entity: plan.entity.index)
+    }
     var record = ImportRecord()
     var number = -1
     while true {
@@ -148,6 +151,7 @@ final class ImportPass {
       }
       diagnosis?.add(record.start..<record.end, table: plan.source)
       if left.contains(number) { continue }
+      if number & 0x3FF == 0 { nodes.noteProgress(record.start, of: reader.bytes.count) }
       guard let beginning = try begin(record, number, plan, reader.bytes) else { continue }
       counts[plan.source] += 1
       for index in plan.columns(of: record) where plan.columns[index].kind != nil {

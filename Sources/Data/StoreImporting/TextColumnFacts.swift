@@ -19,7 +19,9 @@ struct TextColumnFacts {
   }
   /// How many records are looked at to find the columns that all records are looked at for.
   static let sampleSize = 1_000
-  private var fits: [Candidate: Fit] = [:]
+  private static let candidates = Candidate.allCases
+  /// By candidate.
+  private var fits = candidates.map { _ in Fit() }
   private var count = 0
   private var hasComma = false
   private var hasPoint = false
@@ -30,15 +32,15 @@ struct TextColumnFacts {
   ) {
     if values.isNull(text, field.kind, .integer) { return }
     count += 1
-    for candidate in Candidate.allCases {
+    for (index, candidate) in Self.candidates.enumerated() {
       if isFit(text, field.kind, candidate, values, commas) {
-        fits[candidate, default: Fit()].count += 1
-      } else {
+        fits[index].count += 1
+      } else if fits[index].isOneMisfit {
         let shown = String(ValueReader.text(text).prefix(60))
-        if let misfit = fits[candidate, default: Fit()].misfit {
-          if misfit.text != shown { fits[candidate]?.isOneMisfit = false }
+        if let misfit = fits[index].misfit {
+          fits[index].isOneMisfit = misfit.text == shown
         } else {
-          fits[candidate, default: Fit()].misfit = (field.line, shown)
+          fits[index].misfit = (field.line, shown)
         }
       }
     }
@@ -66,15 +68,16 @@ struct TextColumnFacts {
 
   /// What more than half of the values are; nil if there is nothing to say.
   var candidate: Candidate? {
-    let found = Candidate.allCases.filter { candidate in
-      (fits[candidate]?.count ?? 0) * 2 > count && (candidate != .commaNumbers || hasComma)
+    let found = zip(Self.candidates, fits).filter { candidate, fit in
+      fit.count * 2 > count && (candidate != .commaNumbers || hasComma)
     }
-    return found.max { (fits[$0]?.count ?? 0) < (fits[$1]?.count ?? 0) }
+    return found.max { $0.1.count < $1.1.count }?.0
   }
 
   /// The note about a column, for the user.
   func note(subject: String, file: String) -> SelectionNote? {
-    guard let candidate, let fit = fits[candidate] else { return nil }
+    guard let candidate, let index = Self.candidates.firstIndex(of: candidate) else { return nil }
+    let fit = fits[index]
     var text = "kept as text: "
     if let misfit = fit.misfit {
       text += "\(fit.count) of \(count) are \(candidate.rawValue), \(file):\(misfit.line) is not: '\(misfit.text)'"

@@ -51,6 +51,14 @@ final class ValueReader {
     }
   }
 
+  /// Whether a word for true or false is not a value of the kind.
+  private static func refusesWords(_ target: StoredValue.Kind?) -> Bool {
+    switch target {
+    case .integer, .double, .float, .decimal, .date, .uuid, .data: true
+    default: false
+    }
+  }
+
   /// Sets a slot of the node begun last.
   ///
   /// - Throws: `.invalidValue`, with a message for the field; its location is not known here.
@@ -59,7 +67,7 @@ final class ValueReader {
     _ nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     // Booleans have no bytes.
-    if kind == .yes || kind == .no, [.integer, .double, .float, .decimal, .date, .uuid, .data].contains(target) {
+    if kind == .yes || kind == .no, Self.refusesWords(target) {
       throw unfit((kind == .yes ? Self.yes : Self.no).span, nodes.typeName(slot: slot))
     }
     switch target {

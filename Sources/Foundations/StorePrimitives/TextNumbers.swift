@@ -55,11 +55,6 @@ package struct TextNumbers: Sendable {
     return bytes.withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[start..<ends[number]])) }
   }
 
-  /// Whether the bytes of a text come before those of another one.
-  package func precedes(_ one: Int, _ other: Int) -> Bool {
-    withBytes(of: one) { one in withBytes(of: other) { one.lexicographicallyPrecedes($0) } }
-  }
-
   /// The number of a text; nil if it has none.
   package func number(of text: UnsafeBufferPointer<UInt8>) -> Int? {
     guard !places.isEmpty else { return nil }
@@ -77,15 +72,58 @@ package struct TextNumbers: Sendable {
 
   /// The number of a text, which gets the next one if it has none.
   package mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Int {
+    makeRoom(for: 1)
+    return add(text, hash(text))
+  }
+
+  /// Sets the numbers of the texts of a batch.
+  ///
+  /// A table of a million texts is too large for caches, so that each search waits for memory. The places of all texts
+  /// are read first: the processor reads many at once, since none depends on another one.
+  mutating func add(_ batch: inout TextBatch) {
+    makeRoom(for: batch.count)
+    batch.numbers.removeAll(keepingCapacity: true)
+    batch.found.removeAll(keepingCapacity: true)
+    batch.bytes.withUnsafeBufferPointer { bytes in
+      var start = 0
+      for end in batch.ends {
+        batch.found.append(TextBatch.Found(hash: hash(UnsafeBufferPointer(rebasing: bytes[start..<end])), number: 0))
+        start = end
+      }
+      let size = places.count
+      for index in batch.found.indices {
+        let hash = batch.found[index].hash
+        let entry = places[Self.place(of: hash, size: size)]
+        batch.found[index].number = entry.hash == hash ? entry.number : 0
+      }
+      start = 0
+      for (index, end) in batch.ends.enumerated() {
+        let text = UnsafeBufferPointer(rebasing: bytes[start..<end])
+        let found = batch.found[index]
+        start = end
+        if found.number != 0, isText(text, Int(found.number) - 1) {
+          repeated += 1
+          batch.numbers.append(Int(found.number) - 1)
+        } else {
+          batch.numbers.append(add(text, found.hash))
+        }
+      }
+    }
+  }
+
+  /// Makes room for that many texts more.
+  private mutating func makeRoom(for more: Int) {
     // At most three quarters of the places are taken.
-    if (ends.count + 1) * 4 > places.count * 3 {
+    while (ends.count + more) * 4 > places.count * 3 {
       if ends.count > 3000, repeated == 0, expected > ends.count {
-        reserve(expected)
+        reserve(max(expected, ends.count + more))
       } else {
         grow(to: max(16, places.count * 2))
       }
     }
-    let hash = hash(text)
+  }
+
+  private mutating func add(_ text: UnsafeBufferPointer<UInt8>, _ hash: UInt32) -> Int {
     let (found, place) = find(text, hash)
     if let found {
       repeated += 1

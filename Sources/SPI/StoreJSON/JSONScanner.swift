@@ -34,7 +34,7 @@ package struct JSONScanner {
   /// - Parameter bytes: UTF-8; they must outlive the scanner.
   package init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
 
-  @inlinable package var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
+  @inlinable @inline(__always) package var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
   /// Counted from 1.
   @inlinable package var column: Int { position - lineStart + 1 }
   package var place: Place { Place(line: line, column: column) }
@@ -56,8 +56,14 @@ package struct JSONScanner {
     lineStart = position
   }
 
-  @inlinable
+  @inlinable @inline(__always)
   package mutating func skipSpace() {
+    // Most tokens follow each other.
+    if let byte = peek, byte <= UInt8(ascii: " ") { skipSpaces() }
+  }
+
+  @usableFromInline
+  mutating func skipSpaces() {
     while let byte = peek {
       switch byte {
       case UInt8(ascii: "\n"):
@@ -70,7 +76,7 @@ package struct JSONScanner {
     }
   }
 
-  @inlinable
+  @inlinable @inline(__always)
   package mutating func take(_ byte: UInt8) -> Bool {
     guard peek == byte else { return false }
     position += 1
@@ -156,6 +162,10 @@ package struct JSONScanner {
     let bytes = bytes
     var end = position
     while end < bytes.count {
+      let plain = Self.plainBytes(bytes, end)
+      end += plain.count
+      union |= plain.union
+      guard end < bytes.count else { break }
       let byte = bytes[end]
       if byte == UInt8(ascii: "\"") { break }
       guard byte >= UInt8(ascii: " ") else {
@@ -175,13 +185,43 @@ package struct JSONScanner {
     position = end
     field.end = end
     // An escape is a whole character.
-    if !UTF8.isASCII(union),
-      String(validating: UnsafeBufferPointer(rebasing: bytes[field.start..<end]), as: UTF8.self) == nil
-    {
+    if !UTF8.isASCII(union), !Self.isUTF8(bytes[field.start..<end]) {
       throw failure("the text is not UTF-8")
     }
     guard take(UInt8(ascii: "\"")) else { throw failure("the string is never closed") }
     return field
+  }
+
+  private static func isUTF8(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+    // Without an allocation.
+    (try? UTF8Span(validating: Span(_unsafeElements: UnsafeBufferPointer(rebasing: bytes)))) != nil
+  }
+
+  /// The number of bytes from an index on before one that ends a string, escapes another one or is a control
+  /// character, as far as eight bytes can be read at once; and the highest bit of all of them.
+  @inline(__always)
+  private static func plainBytes(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> (count: Int, union: UInt8) {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    let highs = ones &* 0x80
+    let raw = UnsafeRawBufferPointer(bytes)
+    var (index, union) = (start, 0 as UInt64)
+    while index + 8 <= raw.count {
+      let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      let quote = word ^ ones &* UInt64(UInt8(ascii: "\""))
+      let escape = word ^ ones &* UInt64(UInt8(ascii: "\\"))
+      // The highest bit of each byte that is less than what is subtracted, perhaps also of bytes behind the first one.
+      let controls = (word &- ones &* UInt64(UInt8(ascii: " "))) & ~word
+      let special = ((quote &- ones) & ~quote | (escape &- ones) & ~escape | controls) & highs
+      guard special == 0 else {
+        let bits = special.trailingZeroBitCount & ~7
+        index += bits / 8
+        union |= word & (1 << UInt64(bits) - 1)
+        break
+      }
+      union |= word
+      index += 8
+    }
+    return (index - start, union & highs == 0 ? 0 : 0x80)
   }
 
   // MARK: Texts

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "f1298dd4547cd2ea0a0ecb32a3c2b0192b250733e46a213ced18256082704e6c"
+#define ASP_INTERFACE "9456adf5473ffc298123b1b35f2a303ee06ea80d13d2afaa62b121fb0b6b9a30"

@@ -1,5 +1,6 @@
 public import AtomicStoreSPI
 import FoundationEssentials
+import Glibc
 import StoreCoordination
 import StorePrimitives
 
@@ -102,7 +103,16 @@ public struct StoreStatistics: Sendable {
     default: break
     }
     var known = TextNumbers(expecting: reader.count)
-    var key: [UInt8] = []
+    var keys = TextBatch()
+    var batch: [StoredValue] = []
+    func compare() {
+      var count = known.count
+      for (value, number) in zip(batch, keys.takeNumbers(from: &known)) where number == count {
+        count += 1
+        result.include(value)
+      }
+      batch.removeAll(keepingCapacity: true)
+    }
     var numbers = MeanOfNumbers()
     // Integers are added exactly: doubles do not hold large ones.
     var whole: Int128 = 0
@@ -115,20 +125,12 @@ public struct StoreStatistics: Sendable {
         integers += 1
       }
       numbers.add(value)
-      key.removeAll(keepingCapacity: true)
-      value.appendKey(to: &key)
-      let count = known.count
-      // A value that was there before is neither less nor greater than all others.
-      guard key.withUnsafeBufferPointer({ known.add($0) }) == count else { continue }
-      if case .string(let text) = value { result.longest = max(result.longest ?? 0, text.unicodeScalars.count) }
-      if case .uri(let text) = value { result.longest = max(result.longest ?? 0, text.unicodeScalars.count) }
-      if let least = result.minimum {
-        if isLess(value, least) { result.minimum = value }
-        if let greatest = result.maximum, isLess(greatest, value) { result.maximum = value }
-      } else if isLess(value, value) != nil {
-        (result.minimum, result.maximum) = (value, value)
-      }
+      value.appendKey(to: &keys.bytes)
+      keys.endText()
+      batch.append(value)
+      if keys.isFull { compare() }
     }
+    compare()
     result.distinctCount = known.count
     result.mean = integers > 0 && integers == numbers.count ? Double(whole) / Double(integers) : numbers.mean
   }
@@ -144,33 +146,50 @@ public struct StoreStatistics: Sendable {
   ) {
     let column = reader.column(slot: slot)
     var known = TextNumbers(expecting: reader.count)
-    var (least, greatest) = (0, 0)
+    var texts = TextBatch()
+    var batch: [UnsafeBufferPointer<UInt8>] = []
+    var range: (least: UnsafeBufferPointer<UInt8>, greatest: UnsafeBufferPointer<UInt8>)?
+    func compare() {
+      var count = known.count
+      for (text, number) in zip(batch, texts.takeNumbers(from: &known)) where number == count {
+        count += 1
+        // Each scalar has one byte that does not continue another.
+        result.longest = max(result.longest ?? 0, text.count(where: { $0 & 0xC0 != 0x80 }))
+        let (least, greatest) = range ?? (text, text)
+        range = (precedes(text, least) ? text : least, precedes(greatest, text) ? text : greatest)
+      }
+      batch.removeAll(keepingCapacity: true)
+    }
     withExtendedLifetime(reader) {
       for row in 0..<reader.count where !reader.isDeleted(row: row) {
         let bytes = column.bytes(row)
         if count(bytes == nil, &result) { continue }
         guard let bytes else { continue }
-        let number = known.count
-        guard known.add(bytes) == number else { continue }
-        // Each scalar has one byte that does not continue another.
-        result.longest = max(result.longest ?? 0, bytes.count(where: { $0 & 0xC0 != 0x80 }))
-        if known.precedes(number, least) { least = number }
-        if known.precedes(greatest, number) { greatest = number }
+        texts.append(bytes)
+        batch.append(bytes)
+        if texts.isFull { compare() }
       }
+      compare()
+      result.distinctCount = known.count
+      guard let range else { return }
+      func value(_ bytes: UnsafeBufferPointer<UInt8>) -> StoredValue {
+        let text = String(decoding: bytes, as: UTF8.self)
+        return type == .uri ? .uri(text) : .string(text)
+      }
+      (result.minimum, result.maximum) = (value(range.least), value(range.greatest))
     }
-    result.distinctCount = known.count
-    guard known.count > 0 else { return }
-    func value(_ number: Int) -> StoredValue {
-      let text = known.withBytes(of: number) { String(decoding: $0, as: UTF8.self) }
-      return type == .uri ? .uri(text) : .string(text)
-    }
-    (result.minimum, result.maximum) = (value(least), value(greatest))
   }
 
-  private static func isLess(_ one: StoredValue, _ other: StoredValue) -> Bool { isLess(one, other) ?? false }
+  /// Whether bytes come before others.
+  private static func precedes(_ one: UnsafeBufferPointer<UInt8>, _ other: UnsafeBufferPointer<UInt8>) -> Bool {
+    let count = min(one.count, other.count)
+    guard count > 0, let bytes = one.baseAddress, let others = other.baseAddress else { return one.count < other.count }
+    let order = memcmp(bytes, others, count)
+    return order != 0 ? order < 0 : one.count < other.count
+  }
 
   /// Nil for values without an order.
-  private static func isLess(_ one: StoredValue, _ other: StoredValue) -> Bool? {
+  fileprivate static func isLess(_ one: StoredValue, _ other: StoredValue) -> Bool? {
     switch (one, other) {
     case (.integer(let a), .integer(let b)): a < b
     case (.float(let a), .float(let b)): a.isNaN || b.isNaN ? nil : a < b
@@ -180,6 +199,22 @@ public struct StoreStatistics: Sendable {
       a.timeIntervalSinceReferenceDate.isNaN || b.timeIntervalSinceReferenceDate.isNaN ? nil : a < b
     case (.string(let a), .string(let b)), (.uri(let a), .uri(let b)): ScalarString(a) < ScalarString(b)
     default: nil
+    }
+  }
+}
+
+extension PropertyStatistics {
+  /// Adds a value that differs from those before it: others are neither less nor greater than all.
+  fileprivate mutating func include(_ value: StoredValue) {
+    // Of undefined type.
+    if case .string(let text) = value { longest = max(longest ?? 0, text.unicodeScalars.count) }
+    if case .uri(let text) = value { longest = max(longest ?? 0, text.unicodeScalars.count) }
+    func isLess(_ one: StoredValue, _ other: StoredValue) -> Bool { StoreStatistics.isLess(one, other) ?? false }
+    if let minimum, let maximum {
+      if isLess(value, minimum) { self.minimum = value }
+      if isLess(maximum, value) { self.maximum = value }
+    } else if StoreStatistics.isLess(value, value) != nil {
+      (minimum, maximum) = (value, value)
     }
   }
 }

@@ -17,16 +17,25 @@ struct ColumnGroups {
   /// The number of rows of each group.
   private var counts: [Int] = []
   private var aggregates: [ColumnAggregate]
+  /// The keys of groups, and those of rows that are not in their groups yet.
   private var numbers: TextNumbers
+  private var keys = RowKeys()
+  private var waiting = Waiting()
   /// Whether there is a group whose key contains not-a-number, and so has no number.
   private var hasNaN = false
   /// The groups by the numbers of their keys, if they are not the same.
   private var groups: [Int] = []
   /// The types of computed keys.
   private var computedKinds: [Int: String] = [:]
-  private var key = RowKey()
-  /// The number of the last key that was not unique.
-  private var lastNumber: Int?
+
+  /// The rows of ``keys``: their nodes and numbers, the values of computed keys, and what results are computed of.
+  private struct Waiting {
+    /// One of the rows, which are all of one store.
+    var row: ColumnRows.Row?
+    var nodes: [(node: NodeHandle, number: Int)] = []
+    var computed: [StoredValue] = []
+    var cells: [RowCell] = []
+  }
 
   /// - Parameters:
   ///   - rows: What is grouped.
@@ -44,53 +53,77 @@ struct ColumnGroups {
   /// The number of groups.
   var count: Int { counts.count }
 
-  /// Adds a row to its group.
+  /// Adds a row to its group, at the latest when the rows are complete, see ``finish()``.
   ///
   /// - Returns: False if objects must be evaluated.
   mutating func add(_ row: borrowing ColumnRows.Row) -> Bool {
-    guard keyCount > 0 else { return add(row, to: 0) }
-    key.removeAll()
     for index in 0..<keyCount {
       let cell = row.cells[index]
       let isLast = index == keyCount - 1
-      if key.append(cell, isLast: isLast) { continue }
+      if keys.append(cell, isLast: isLast) { continue }
       guard case .other = cell, case .value(let value) = row[index] else { return false }
       switch value {
-      case .uuid, .float, .null: guard key.append(value, isLast: isLast) else { return false }
+      case .uuid, .float, .null: guard keys.append(value, isLast: isLast) else { return false }
       // Numbers of several types may be equal.
       default: return false
       }
     }
-    return add(row, to: group(row.number))
+    return end(row)
   }
 
   /// Adds a row to the group of keys that were computed of it.
   ///
   /// - Returns: False if objects must be evaluated.
-  mutating func add(_ row: borrowing ColumnRows.Row, keys: [PredicateValue]) -> Bool {
-    key.removeAll()
-    var values: [StoredValue] = []
-    for (index, value) in keys.enumerated() {
-      guard case .value(let stored) = value, key.append(stored, isLast: index == keys.count - 1) else {
+  mutating func add(_ row: borrowing ColumnRows.Row, keys values: [PredicateValue]) -> Bool {
+    for (index, value) in values.enumerated() {
+      guard case .value(let stored) = value, keys.append(stored, isLast: index == values.count - 1) else {
         return false
       }
-      values.append(stored)
+      waiting.computed.append(stored)
       guard !stored.isNull else { continue }
       // Values of different types, which may be equal nevertheless, are left to objects.
       let kind = stored.kindDescription
       guard computedKinds[index, default: kind] == kind else { return false }
       computedKinds[index] = kind
     }
-    let known = count
-    let group = group(row.number)
-    if group == known { computed += values }
-    return add(row, to: group)
+    return end(row)
   }
 
-  private mutating func add(_ row: borrowing ColumnRows.Row, to group: Int) -> Bool {
-    counts[group] += 1
-    for index in aggregates.indices
-    where !aggregates[index].add(row.cells[aggregates[index].column], row, to: group) { return false }
+  /// Ends the key of a row.
+  private mutating func end(_ row: borrowing ColumnRows.Row) -> Bool {
+    if waiting.row == nil { waiting.row = copy row }
+    waiting.nodes.append((row.node, row.number))
+    for place in aggregates.indices { waiting.cells.append(row.cells[aggregates[place].column]) }
+    if keys.hasNaN {
+      // The rows before it come first.
+      keys.cancel()
+      return finish()
+    }
+    if keyCount > 0 { keys.end() }
+    return waiting.nodes.count < TextBatch.size || finish()
+  }
+
+  /// Adds the rows that are not in their groups yet.
+  ///
+  /// - Returns: False if objects must be evaluated.
+  mutating func finish() -> Bool {
+    let found = keys.takeNumbers(from: &numbers)
+    guard var row = waiting.row else { return true }
+    let isComputed = !waiting.computed.isEmpty
+    for (index, (node, number)) in waiting.nodes.enumerated() {
+      row.move(to: node, number)
+      let known = count
+      let group = keyCount == 0 ? 0 : group(index < found.count ? found[index] : nil, number)
+      if isComputed, group == known { computed += waiting.computed[index * keyCount..<(index + 1) * keyCount] }
+      counts[group] += 1
+      for place in aggregates.indices {
+        let cell = waiting.cells[index * aggregates.count + place]
+        guard aggregates[place].add(cell, row, to: group) else { return false }
+      }
+    }
+    waiting.nodes.removeAll(keepingCapacity: true)
+    waiting.computed.removeAll(keepingCapacity: true)
+    waiting.cells.removeAll(keepingCapacity: true)
     return true
   }
 
@@ -100,26 +133,20 @@ struct ColumnGroups {
     for index in aggregates.indices { aggregates[index].begin() }
   }
 
-  /// Returns the group with this key, which is created if it does not exist. A key that contains not-a-number equals no
-  /// other and always creates a group.
-  private mutating func group(_ row: Int) -> Int {
-    let group = counts.count
-    if key.hasNaN {
-      if !hasNaN { groups = Array(0..<group) }
-      hasNaN = true
-    } else {
-      let number = key.bytes.withUnsafeBufferPointer { bytes in
-        // Rows of a group often follow each other.
-        if let lastNumber, numbers.isText(bytes, lastNumber) { return lastNumber }
-        return numbers.add(bytes)
-      }
-      lastNumber = number
+  /// Returns the group whose key has a number, which is created if it does not exist. A key that contains not-a-number
+  /// equals no other, has no number and always creates a group.
+  private mutating func group(_ number: Int?, _ row: Int) -> Int {
+    let group = count
+    if let number {
       if hasNaN {
         if number < groups.count { return groups[number] }
         groups.append(group)
       } else if number < group {
         return number
       }
+    } else {
+      if !hasNaN { groups = Array(0..<group) }
+      hasNaN = true
     }
     begin(row)
     return group

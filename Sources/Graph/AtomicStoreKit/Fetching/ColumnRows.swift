@@ -1,6 +1,7 @@
 import AtomicStoreSPI
 import FoundationEssentials
 import StorePredicates
+import StorePrimitives
 
 /// Rows of a fetch that are read from the columns of stores one by one, when they are asked for, without objects.
 package struct ColumnRows {
@@ -101,14 +102,21 @@ package struct ColumnRows {
     for index in parts.indices {
       var row = parts[index].row
       var kept: [NodeHandle] = []
-      for node in parts[index].nodes where limit == 0 || taken < limit {
-        row.begin(node, 0)
-        guard seen.insert(row.cells, row.values) else { continue }
-        if skipped < offset {
-          skipped += 1
-        } else {
-          kept.append(node)
-          taken += 1
+      var rest = parts[index].nodes
+      while !rest.isEmpty, limit == 0 || taken < limit {
+        let batch = rest.prefix(TextBatch.size)
+        rest = rest.dropFirst(batch.count)
+        for node in batch {
+          row.begin(node, 0)
+          seen.add(row.cells, row.values)
+        }
+        for (node, isNew) in zip(batch, seen.takeNewRows()) where isNew && (limit == 0 || taken < limit) {
+          if skipped < offset {
+            skipped += 1
+          } else {
+            kept.append(node)
+            taken += 1
+          }
         }
       }
       result.parts[index].nodes = kept[...]
@@ -131,9 +139,14 @@ package struct ColumnRows {
     }
 
     fileprivate mutating func begin(_ node: NodeHandle, _ number: Int) {
+      move(to: node, number)
+      memory.read(node, part.columns, part.version)
+    }
+
+    /// Becomes another row of the same store, whose cells are not read.
+    mutating func move(to node: NodeHandle, _ number: Int) {
       self.node = node
       self.number = number
-      memory.read(node, part.columns, part.version)
     }
 
     /// The number of columns.

@@ -48,7 +48,7 @@ extension ManagedObjectContext {
         guard isComplete else { return }
         isComplete = groups.add(row)
       }
-      return isComplete ? groups : nil
+      return isComplete && groups.finish() ? groups : nil
     }
     let search = searches[0]
     let evaluators = RowEvaluator(search.version.nodes, store: search.cache.identifier, budget: search.budget)
@@ -58,7 +58,7 @@ extension ManagedObjectContext {
         let evaluator = evaluators.at(row.node)
         isComplete = groups.add(row, keys: try keys.map { try evaluator.value(of: $0) })
       }
-      return isComplete ? groups : nil
+      return isComplete && groups.finish() ? groups : nil
     }
   }
 }

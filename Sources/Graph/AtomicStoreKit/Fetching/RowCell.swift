@@ -1,6 +1,6 @@
 package import AtomicStoreSPI
 
-/// A value as the column has it. Bytes are valid as long as the row.
+/// A value as the column has it. Bytes are those of the column, valid as long as its store's version.
 package enum RowCell: BitwiseCopyable {
   case null
   case boolean(Bool)

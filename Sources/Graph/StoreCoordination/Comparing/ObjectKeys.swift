@@ -84,11 +84,23 @@ package struct ObjectKeys: Sendable {
     var numbers: [UInt32] = []
     numbers.reserveCapacity(nodes.count(of: entity.index))
     var keylessCount = 0
+    /// The names of rows that were not guessed, and the rows.
+    var batch = TextBatch()
+    var rows: [Int] = []
+    func number() {
+      for (row, number) in zip(rows, batch.takeNumbers(from: &texts)) {
+        numbers[row] = UInt32(truncatingIfNeeded: number)
+      }
+      rows.removeAll(keepingCapacity: true)
+    }
     func add(_ name: UnsafeBufferPointer<UInt8>) {
       let row = numbers.count
       // Comparing a text is faster than finding it.
-      let isGuessed = row < guesses.count && texts.isText(name, Int(guesses[row]))
-      numbers.append(isGuessed ? guesses[row] : UInt32(truncatingIfNeeded: texts.add(name)))
+      if row < guesses.count, texts.isText(name, Int(guesses[row])) { return numbers.append(guesses[row]) }
+      numbers.append(0)
+      rows.append(row)
+      batch.append(name)
+      if batch.isFull { number() }
     }
     func keyless(_ node: NodeHandle) -> String {
       keylessCount += 1
@@ -117,6 +129,7 @@ package struct ObjectKeys: Sendable {
       }
       name.withUTF8(add)
     }
+    number()
     withExtendedLifetime(reader) {}
     return (numbers, keylessCount)
   }

@@ -52,30 +52,40 @@ package struct UniquenessGroup {
       for constraint in entity.declaration.uniquenessConstraints {
         let slots = constraint.compactMap { entity.slot(named: $0) }
         guard slots.count == constraint.count, !slots.isEmpty, isIncluded(entity, slots) else { continue }
-        var known = TextNumbers()
-        var key: [UInt8] = []
+        var known = TextNumbers(expecting: entity.hierarchy.reduce(0) { $0 + nodes.count(of: $1.index) })
+        var keys = TextBatch()
+        var batch: [NodeHandle] = []
         // By the number of the key: the first node, and where there are several, all of them.
         var first: [NodeHandle] = []
         var shared: [Int: [NodeHandle]] = [:]
         var order: [Int] = []
-        for member in entity.hierarchy {
-          rows: for node in nodes.handles(of: member.index) {
-            key.removeAll(keepingCapacity: true)
-            for slot in slots {
-              let value = nodes.value(slot: slot, of: node)
-              if value.isNull { continue rows }
-              value.appendKey(to: &key)
-            }
-            let count = known.count
-            let number = key.withUnsafeBufferPointer { known.add($0) }
-            guard number < count else {
+        func compare() {
+          for (node, number) in zip(batch, keys.takeNumbers(from: &known)) {
+            guard number < first.count else {
               first.append(node)
               continue
             }
             if shared[number] == nil { order.append(number) }
             shared[number, default: [first[number]]].append(node)
           }
+          batch.removeAll(keepingCapacity: true)
         }
+        for member in entity.hierarchy {
+          rows: for node in nodes.handles(of: member.index) {
+            for slot in slots {
+              let value = nodes.value(slot: slot, of: node)
+              if value.isNull {
+                keys.cancelText()
+                continue rows
+              }
+              value.appendKey(to: &keys.bytes)
+            }
+            keys.endText()
+            batch.append(node)
+            if keys.isFull { compare() }
+          }
+        }
+        compare()
         for number in order {
           groups.append(
             UniquenessGroup(

@@ -197,14 +197,17 @@ private final class ReferenceColumns: Sendable {
     init(_ tables: [(entity: Int, column: Column, rows: Int)]) {
       var texts = TextNumbers()
       var nodes: [UInt64] = []
+      var batch = TextBatch()
       texts.reserve(tables.reduce(0) { $0 + $1.rows })
       for (entity, column, rows) in tables {
         for row in 0..<min(rows, column.header.pointee.capacity) where column.header.pointee.isPresent(row) {
           // They are unique, so each has the next number.
-          let number = texts.add(column.header.pointee.bytes(row))
-          if number == nodes.count { nodes.append(NodeHandle(entity: entity, row: row).bits) }
+          batch.append(column.header.pointee.bytes(row))
+          nodes.append(NodeHandle(entity: entity, row: row).bits)
+          if batch.isFull { _ = batch.takeNumbers(from: &texts) }
         }
       }
+      _ = batch.takeNumbers(from: &texts)
       self.texts = texts
       self.nodes = nodes
     }

@@ -2,18 +2,29 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StorePrimitives
 
-/// Bytes that are the same for equal values only, for the hash tables of groups and of distinct rows.
-struct RowKey {
-  private(set) var bytes: [UInt8] = []
-  /// Whether not-a-number is among the values. Its bytes are those of any other.
+/// The keys of rows, for the hash tables of groups and of distinct rows: bytes that are the same for equal values only.
+/// Values are appended to the last key until it ends.
+struct RowKeys {
+  private var keys = TextBatch()
+  /// Whether not-a-number is among the values of the last key. Its bytes are those of any other.
   private(set) var hasNaN = false
 
-  mutating func removeAll() {
-    bytes.removeAll(keepingCapacity: true)
+  /// Ends a key.
+  mutating func end() {
+    keys.endText()
     hasNaN = false
   }
 
-  mutating func appendNull() { bytes.append(0) }
+  /// Removes what was appended since the last key ended.
+  mutating func cancel() {
+    keys.cancelText()
+    hasNaN = false
+  }
+
+  /// Returns the numbers of all keys, in their order, and removes the keys.
+  mutating func takeNumbers(from texts: inout TextNumbers) -> [Int] { keys.takeNumbers(from: &texts) }
+
+  private mutating func appendNull() { keys.bytes.append(0) }
 
   /// Objects are those of one store.
   ///
@@ -23,7 +34,7 @@ struct RowKey {
   mutating func append(_ cell: RowCell, isLast: Bool) -> Bool {
     switch cell {
     case .null: appendNull()
-    case .boolean(let flag): bytes += [1, flag ? 1 : 0]
+    case .boolean(let flag): keys.bytes += [1, flag ? 1 : 0]
     case .integer(let number): append(2, UInt64(bitPattern: number))
     case .date(let seconds): append(3, seconds)
     case .double(let number): append(4, number)
@@ -42,7 +53,7 @@ struct RowKey {
   mutating func append(_ value: StoredValue, isLast: Bool) -> Bool {
     switch value {
     case .null: appendNull()
-    case .boolean(let flag): bytes += [1, flag ? 1 : 0]
+    case .boolean(let flag): keys.bytes += [1, flag ? 1 : 0]
     case .integer(let number): append(2, UInt64(bitPattern: number))
     case .date(let date): append(3, date.timeIntervalSinceReferenceDate)
     case .double(let number): append(4, number)
@@ -59,11 +70,11 @@ struct RowKey {
   private mutating func append(_ number: DecimalNumber) {
     guard !number.isNaN else {
       hasNaN = true
-      return bytes.append(7)
+      return keys.bytes.append(7)
     }
     let number = number.normalized
     append(6, number.mantissa)
-    bytes += [UInt8(bitPattern: number.exponent), number.isNegative && number.mantissa != 0 ? 1 : 0]
+    keys.bytes += [UInt8(bitPattern: number.exponent), number.isNegative && number.mantissa != 0 ? 1 : 0]
   }
 
   private mutating func append(_ kind: UInt8, _ number: Double) {
@@ -72,12 +83,12 @@ struct RowKey {
   }
 
   private mutating func append(_ kind: UInt8, _ text: UnsafeBufferPointer<UInt8>, _ isLast: Bool) {
-    if isLast { bytes.append(kind) } else { append(kind, UInt64(truncatingIfNeeded: text.count)) }
-    bytes.append(contentsOf: text)
+    if isLast { keys.bytes.append(kind) } else { append(kind, UInt64(truncatingIfNeeded: text.count)) }
+    keys.bytes.append(contentsOf: text)
   }
 
   private mutating func append(_ kind: UInt8, _ number: some FixedWidthInteger) {
-    bytes.append(kind)
-    withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
+    keys.bytes.append(kind)
+    withUnsafeBytes(of: number.littleEndian) { keys.bytes.append(contentsOf: $0) }
   }
 }

@@ -1,0 +1,49 @@
+/// Texts whose numbers are found together, see ``takeNumbers(from:)``.
+package struct TextBatch: Sendable {
+  /// The bytes of all texts, one text after the other. What is appended belongs to the next text, see ``endText()``.
+  package var bytes: [UInt8] = []
+  /// Where each text ends.
+  var ends: [Int] = []
+  /// What is found of each text.
+  var found: [Found] = []
+  /// The numbers of the texts, once they are added.
+  var numbers: [Int] = []
+
+  struct Found {
+    var hash: UInt32
+    /// The number plus one of the text that may be equal; 0 for none.
+    var number: UInt32
+  }
+
+  /// How many texts are worth adding together: many more searches than a processor does at once, and less than its
+  /// first cache.
+  package static let size = 256
+
+  package init() {}
+
+  /// The number of texts.
+  package var count: Int { ends.count }
+
+  /// Whether the batch has ``size`` texts.
+  package var isFull: Bool { ends.count >= Self.size }
+
+  /// Ends the text to which bytes were appended.
+  package mutating func endText() { ends.append(bytes.count) }
+
+  /// Forgets what was appended since the last text ended.
+  package mutating func cancelText() { bytes.removeLast(bytes.count - (ends.last ?? 0)) }
+
+  /// Adds a text.
+  package mutating func append(_ text: UnsafeBufferPointer<UInt8>) {
+    bytes.append(contentsOf: text)
+    endText()
+  }
+
+  /// Returns the numbers of the texts, as if they were added one after the other, and removes them from the batch.
+  package mutating func takeNumbers(from texts: inout TextNumbers) -> [Int] {
+    texts.add(&self)
+    bytes.removeAll(keepingCapacity: true)
+    ends.removeAll(keepingCapacity: true)
+    return numbers
+  }
+}
