@@ -438,7 +438,7 @@ let package = Package(
     .testTarget(
       name: "StoreImportingTests",
       dependencies: [
-        "StoreImporting", "StoreMaintenance", "StoreCoordination", "StoreJSON", "AtomicStoreSPI",
+        "StoreImporting", "StoreMaintenance", "StoreCoordination", "StorePredicates", "StoreJSON", "AtomicStoreSPI",
         "BuiltInStoreFormats", "ModelFiles",
         "StoreCodecs", "TestSupport",
       ],

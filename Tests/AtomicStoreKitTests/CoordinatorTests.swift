@@ -94,7 +94,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
         // What the request does in its own context.
         let request = FetchRequest<ManagedObject>(entityName: "Person")
         let value = RowAssignment(
-          "name", isExpression ? .expression(expression, whenUnfit: nil) : .value(.string("Bob")))
+          "name", isExpression ? .expression(expression) : .value(.string("Bob")))
         context.retainsRegisteredObjects = true
         ids = try #require(try context.updateRows(request, [value])).ids
         #expect(context.registeredObjects.isEmpty)

@@ -99,7 +99,7 @@ import Testing
       ("height:=0.12345678901", "more digits"), ("height:=1e39", "out of range"),
       ("rating:=9007199254740993", "more digits"),
     ] {
-      let error = #expect(throws: PersistentStoreError.self) {
+      let error = #expect(throws: ManagedObjectError.self) {
         try context.setValues([PropertyAssignment(parsing: text)], entityName: "Employee")
       }
       #expect(error?.message.contains(reason) == true, "\(text)")
@@ -125,7 +125,7 @@ import Testing
 
   @Test("a decimal that is too small for a Float is refused: zero is not meant")
   func tooSmall() throws {
-    #expect(throws: PersistentStoreError.self) {
+    #expect(throws: ManagedObjectError.self) {
       try context.setValues(
         [PropertyAssignment(parsing: "height=CAST('1e-100', 'NSDecimalNumber')")], entityName: "Employee")
     }

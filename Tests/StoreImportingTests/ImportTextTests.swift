@@ -2,6 +2,8 @@ import AtomicStoreSPI
 import Foundation
 import StoreCodecs
 import StoreImporting
+import StorePredicates
+import TestSupport
 import Testing
 
 @Suite("Importing texts of other programs and countries") struct ImportTextTests {
@@ -206,5 +208,66 @@ import Testing
     let nodes = try Self.read(Array("text,integer\n\(cell),5\nb,6\n".utf8), conventions)
     #expect(try nodes.value("T", 1, "text") == .string(expected))
     #expect(try nodes.value("T", 2, "integer") == .integer(6))
+  }
+}
+
+extension ImportTextTests {
+  /// Those that lose nothing: the shortest form, rounded to 17 digits (9 of a float), and all digits of the number.
+  @Test(
+    "an import takes the numbers that 'set' takes, whichever digits another program wrote",
+    arguments: [
+      ("0.1", true, true), ("0.10000000000000001", true, false), ("0.1000000000000000055511151231257827", true, false),
+      ("0.30000000000000004", true, false), ("1.0000000000000000", true, true), ("1e308", true, false),
+      ("9007199254740993", false, false), ("9007199254740992", true, true), ("12345678901234567", false, false),
+      ("0.12345678901234567890", false, false), ("3.141592653589793", true, false), ("3.14159274", true, true),
+      ("3.1415927", true, true), ("3.14159", true, true), ("0.10000000149011612", true, true),
+      ("0.123456789", true, false), ("16777217", true, false), ("5e-324", true, false),
+      ("4.9406564584124654e-324", true, false), ("1.234e-320", true, false), ("1.2345678e-320", false, false),
+      ("0.1000000000000000055511151231257827021181583404541015625", true, false),
+      ("0.1000000000000000055511151231257827021181583404541015626", false, false), ("-0.0", true, true),
+      ("0", true, true),
+      ("100000000000000000000", true, true), ("-2.5E+3", true, true), ("nan", true, true), ("-inf", true, true),
+      ("1.7976931348623157e308", true, false), ("0.000000000000000000000000000001", true, true),
+    ])
+  func digits(_ text: String, _ isDouble: Bool, _ isFloat: Bool) throws {
+    for (name, type, isKept) in [("double", AttributeType.double, isDouble), ("float", .float, isFloat)] {
+      let set =
+        ValueConversion(from: .string, to: type)?.convert(.string(text))
+        ?? ValueConversion.unusualNumber(text, as: type)
+      #expect((set != nil) == isKept, "\(name) \(text)")
+      for isComma in text.contains("n") ? [false] : [false, true] {
+        var conventions = TextConventions()
+        if isComma { conventions.decimalSeparator = .comma }
+        let shown = isComma ? text.replacing(".", with: ",") : text
+        do {
+          let nodes = try Self.read(Array("\(name);text\n\(shown);x\n".utf8), conventions)
+          let slot = try #require(nodes.model.entity(named: "T")?.slot(named: name))
+          let value = nodes.value(slot: slot, of: try #require(nodes.handles(of: 0).first))
+          #expect(set.map { value.isIdentical(to: $0) } == true, "\(name) \(text) \(value)")
+        } catch {
+          #expect(!isKept && "\(error)".contains("digits") || set == nil, "\(name) \(text) \(error)")
+        }
+      }
+    }
+  }
+
+  @Test("every double and float is taken in its shortest form, with 17 or 9 digits, and with all", arguments: 0..<40)
+  func everyNumber(_ seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<500 {
+      let number = Double(bitPattern: .random(in: 0...UInt64.max, using: &random))
+      let small = Float(bitPattern: .random(in: 0...UInt32.max, using: &random))
+      guard number.isFinite, small.isFinite else { continue }
+      for text in ["\(number)", String(format: "%.17g", number), String(format: "%.16e", number)] {
+        let bytes = Array(text.utf8)
+        let isKept = WrittenNumber.holds(bytes.span, number)
+        #expect(isKept, "\(text)")
+      }
+      for text in ["\(small)", String(format: "%.9g", Double(small)), String(format: "%.17g", Double(small))] {
+        let bytes = Array(text.utf8)
+        let isKept = WrittenNumber.holds(bytes.span, small)
+        #expect(isKept, "\(text)")
+      }
+    }
   }
 }

@@ -51,7 +51,7 @@ struct ColumnFacts {
     if mayBeDouble {
       // A later value may be one that only a double holds.
       mayBeDouble =
-        mayBeDecimal ? Self.digitCount(ValueReader.trimmed(text)) <= 17 : Self.isDouble(text, kind, values)
+        mayBeDecimal ? Self.keepsDigits(text, kind, values) : Self.isDouble(text, kind, values)
     }
     if mayBeBoolean { mayBeBoolean = Self.isTruthValue(text, kind, values) }
     if mayBeDate { checkDate(text, values) }
@@ -99,11 +99,16 @@ struct ColumnFacts {
 
   private static func isDouble(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: ValueReader) -> Bool {
     let bytes = ValueReader.trimmed(text)
-    return !bytes.isEmpty && !ValueReader.hasLeadingZero(bytes) && digitCount(bytes) <= 17
+    return !bytes.isEmpty && !ValueReader.hasLeadingZero(bytes) && keepsDigits(text, kind, values)
       && !values.value(text, kind, .double, format: nil).isNull
   }
 
-  /// The digits from the first one that is not zero to the last one. A double keeps at most 17.
+  /// Whether a double keeps the digits of a number. Every double keeps 15.
+  private static func keepsDigits(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: ValueReader) -> Bool {
+    digitCount(ValueReader.trimmed(text)) <= 15 || values.keepsDigits(text, kind)
+  }
+
+  /// The digits from the first one that is not zero to the last one.
   private static func digitCount(_ bytes: Span<UInt8>) -> Int {
     var count = 0
     var significant = 0

@@ -83,16 +83,10 @@ final class ValueReader {
       guard let integer = integer(given, kind) else { throw unfit(given, nodes.typeName(slot: slot)) }
       try nodes.set(integer: integer, slot: slot)
     case .double:
-      guard let value = parsed(given, kind, ExactText.double) else {
-        throw unfit(given, nodes.typeName(slot: slot))
-      }
-      if value == 0, Self.hasNonzeroDigit(given) { throw tooSmall(given, nodes.typeName(slot: slot)) }
+      let value = try floating(given, kind, slot, nodes, ExactText.double, Self.keeps)
       try nodes.set(double: value, slot: slot)
     case .float:
-      guard let value = parsed(given, kind, ExactText.float) else {
-        throw unfit(given, nodes.typeName(slot: slot))
-      }
-      if value == 0, Self.hasNonzeroDigit(given) { throw tooSmall(given, nodes.typeName(slot: slot)) }
+      let value = try floating(given, kind, slot, nodes, ExactText.float, Self.keeps)
       try nodes.set(float: value, slot: slot)
     case .decimal: try setDecimal(given, kind, slot, nodes)
     case .boolean:
@@ -163,7 +157,7 @@ final class ValueReader {
   }
 
   /// A number by the conventions. A text is never tried as the kit writes numbers before: `1.234` may be 1234.
-  private func parsed<Number>(
+  func parsed<Number>(
     _ given: Span<UInt8>, _ kind: ImportField.Kind, _ read: (Span<UInt8>) -> Number?
   ) -> Number? {
     let bytes = Self.trimmed(given)
@@ -345,7 +339,7 @@ final class ValueReader {
   }
 
   /// Whether a number has a digit other than 0 before its exponent.
-  private static func hasNonzeroDigit(_ bytes: Span<UInt8>) -> Bool {
+  static func hasNonzeroDigit(_ bytes: Span<UInt8>) -> Bool {
     for index in 0..<bytes.count {
       if bytes[index] | 0x20 == UInt8(ascii: "e") { return false }
       if bytes[index] > UInt8(ascii: "0"), bytes[index] <= UInt8(ascii: "9") { return true }
@@ -353,11 +347,7 @@ final class ValueReader {
     return false
   }
 
-  private func tooSmall(_ bytes: Span<UInt8>, _ what: String) -> PersistentStoreError {
-    PersistentStoreError(.invalidValue, "'\(Self.text(bytes).prefix(60))' is too small for a \(what), which would be 0")
-  }
-
-  private func unfit(_ bytes: Span<UInt8>, _ what: String) -> PersistentStoreError {
+  func unfit(_ bytes: Span<UInt8>, _ what: String) -> PersistentStoreError {
     let text = Self.text(bytes)
     let shown = text.count > 60 ? text.prefix(60) + "…" : text[...]
     let article = what.hasPrefix("I") ? "an" : "a"

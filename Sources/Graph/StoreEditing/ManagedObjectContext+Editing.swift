@@ -13,8 +13,9 @@ extension ManagedObjectContext {
   ///   - entityName: The entity; objects of its sub-entities are included.
   ///   - predicate: What the objects fulfil; nil for all.
   /// - Returns: How many objects were changed; objects that have the values already are not.
-  /// - Throws: `ManagedObjectError`, `PredicateEvaluationError`, `PersistentStoreError` for a value that a property
-  ///   does not take; nothing is changed then. If setting a value fails, the objects before it stay changed: roll back.
+  /// - Throws: `ManagedObjectError`, `.invalidValue` for a value that a property does not take, and
+  ///   `PersistentStoreError` for an assignment that is wrong for every object; nothing is changed then. If setting a
+  ///   value fails, the objects before it stay changed: roll back.
   @discardableResult
   public func setValues(
     _ assignments: [PropertyAssignment], entityName: String, predicate: FetchPredicate? = nil
@@ -56,11 +57,10 @@ extension ManagedObjectContext {
       guard case .attribute(let attribute)? = entity?.assignableProperty(named: assignment.property) else { return nil }
       switch assignment.source {
       case .text(let text):
-        guard let value = try? read(text, attribute.type, StoreLocation()) else { return nil }
+        guard let value = Self.value(of: text, attribute.type) else { return nil }
         rows.append(RowAssignment(assignment.property, .value(value)))
       case .expression(let expression):
-        let date = attribute.type == .date ? expression.dateOfLiteral.map { StoredValue.date($0) } : nil
-        rows.append(RowAssignment(assignment.property, .expression(expression, whenUnfit: date)))
+        rows.append(RowAssignment(assignment.property, .expression(expression)))
       }
     }
     return rows
@@ -201,54 +201,39 @@ extension ManagedObjectContext {
     guard let property = entity.assignableProperty(named: assignment.property) else {
       throw unknown(assignment.property, entity)
     }
-    let place = StoreLocation(
-      entity: entity.name, reference: object.objectID.reference?.description, property: assignment.property)
     switch (property, assignment.source) {
-    case (.attribute(let attribute), let source):
-      let value =
-        switch source {
-        case .text(let text): try read(text, attribute.type, place)
-        case .expression(let expression):
-          try stored(
-            try evaluate(expression, attribute.type, object, now, place), expression, attribute.type, assignment, place)
-        }
+    case (.fetchedProperty, _):
+      throw PersistentStoreError(
+        .invalidOption, "a fetched property is computed, and cannot be set",
+        at: StoreLocation(entity: entity.name, property: assignment.property))
+    case (.attribute(let attribute), .text(let text)):
+      guard let value = Self.value(of: text, attribute.type) else {
+        throw object.refusal(
+          "'\(text)' is not of type \(attribute.type.modelName)\(Self.hint(text, attribute.type))", assignment)
+      }
       // A composite as a whole has no stored value.
       if case .composite = attribute.type, value.isNull { return nil }
       return value
-    case (.relationship(let relationship), .text(let text)): return try objects(text, relationship, object, place)
-    case (.relationship(let relationship), .expression(let expression)):
-      return try objects(try evaluate(expression, nil, object, now, place), relationship, place)
-    case (.fetchedProperty, _):
-      throw PersistentStoreError(.invalidOption, "a fetched property is computed, and cannot be set", at: place)
-    }
-  }
-
-  private func evaluate(
-    _ expression: FetchExpression, _ type: AttributeType?, _ object: ManagedObject, _ now: Date,
-    _ place: StoreLocation
-  ) throws(PersistentStoreError) -> PredicateValue {
-    do throws(PredicateEvaluationError) {
-      return try PredicateEvaluator(object, now: now).value(of: expression, for: type)
-    } catch {
-      throw PersistentStoreError(.invalidValue, error.message, at: place, underlying: nil)
+    case (.relationship(let relationship), .text(let text)): return try objects(text, relationship, object, assignment)
+    case (_, .expression(let expression)):
+      do throws(ManagedObjectError) {
+        return try object.value(of: expression, forKey: assignment.property, now: now)
+      } catch {
+        guard error.code == .invalidValue else { throw error }
+        throw object.refusal(error.message + Self.hint(expression, property, assignment), assignment)
+      }
     }
   }
 
   // MARK: Attributes
 
-  private func read(_ text: String, _ type: AttributeType, _ place: StoreLocation) throws(PersistentStoreError)
-    -> StoredValue
-  {
+  /// The value of a type that a text is; nil for none.
+  private static func value(of text: String, _ type: AttributeType) -> StoredValue? {
     if text.isEmpty { return .null }
     if type.valueKind == .string { return .string(text) }
     if type.valueKind == .uri { return .uri(text) }
-    if let value = ValueConversion(from: .string, to: type)?.convert(.string(text))
+    return ValueConversion(from: .string, to: type)?.convert(.string(text))
       ?? ValueConversion.unusualNumber(text, as: type)
-    {
-      return value
-    }
-    throw PersistentStoreError(
-      .invalidValue, "'\(text)' is not of type \(type.modelName)\(Self.hint(text, type))", at: place)
   }
 
   /// What is wrong with a text, or how its type is written.
@@ -275,48 +260,23 @@ extension ManagedObjectContext {
     return type.valueKind == .float ? Float(number).isFinite && Float(number) != 0 : number != 0
   }
 
-  private func stored(
-    _ value: PredicateValue, _ expression: FetchExpression, _ type: AttributeType, _ assignment: PropertyAssignment,
-    _ place: StoreLocation
-  ) throws(PersistentStoreError) -> StoredValue {
-    guard case .value(let value) = value else {
-      throw PersistentStoreError(.invalidValue, "an object or a list is not of type \(type.modelName)", at: place)
+  /// How a value of the property's type is written, where an expression is not one.
+  private static func hint(
+    _ expression: FetchExpression, _ property: PropertyDescription, _ assignment: PropertyAssignment
+  ) -> String {
+    guard case .attribute(let attribute) = property, [.date, .string, .uuid, .uri].contains(attribute.type) else {
+      return ""
     }
-    if let assigned = ValueConversion.assigned(value, to: type) { return assigned }
-    var hint = ""
-    if type == .date {
-      // As in a comparison with a date, a literal may be the text of one.
-      if let date = expression.dateOfLiteral { return .date(date) }
-      if case .string(let text) = value { hint = Self.hint(text, type) }
-    }
-    if hint.isEmpty, [.date, .string, .uuid, .uri].contains(type) { hint = "; write \(assignment.writtenAsText)" }
-    throw PersistentStoreError(
-      .invalidValue, "\(value.displayText) is not of type \(type.modelName)\(hint)", at: place)
+    if attribute.type == .date, case .constant(.string(let text)) = expression { return hint(text, .date) }
+    return "; write \(assignment.writtenAsText)"
   }
 
   // MARK: Relationships
 
-  private func objects(
-    _ value: PredicateValue, _ relationship: RelationshipDescription, _ place: StoreLocation
-  ) throws(PersistentStoreError) -> Any? {
-    let found = value.elements.compactMap { element -> ManagedObject? in
-      if case .object(let subject) = element { return subject as? ManagedObject }
-      return nil
-    }
-    guard found.count == value.elements.count else {
-      throw PersistentStoreError(.invalidValue, "the expression is not an object", at: place)
-    }
-    if relationship.isToMany { return relationship.isOrdered ? found as Any : Set(found) }
-    guard found.count < 2 else {
-      throw PersistentStoreError(.invalidValue, "the expression is \(found.count) objects, and takes one", at: place)
-    }
-    return found.first
-  }
-
   /// Objects that a text names: `Entity/reference`, several separated by blanks. A to-one may have a reference with
   /// blanks.
   private func objects(
-    _ text: String, _ relationship: RelationshipDescription, _ object: ManagedObject, _ place: StoreLocation
+    _ text: String, _ relationship: RelationshipDescription, _ object: ManagedObject, _ assignment: PropertyAssignment
   ) throws -> Any? {
     var parts = text.split(separator: " ")
     if !relationship.isToMany, parts.count > 1, let ids = ids(text[...], object), !existingObjects(with: ids).isEmpty {
@@ -324,19 +284,19 @@ extension ManagedObjectContext {
     }
     let found = try parts.map { part in
       guard let ids = ids(part, object) else {
-        throw PersistentStoreError(.invalidValue, "'\(part)' is not ENTITY/REFERENCE", at: place)
+        throw object.refusal("'\(part)' is not ENTITY/REFERENCE", assignment)
       }
       let objects = existingObjects(with: ids)
       guard objects.count < 2 else {
-        throw PersistentStoreError(
-          .invalidValue, "'\(part)' is two objects, one whose reference is a number and one with a text", at: place)
+        throw object.refusal(
+          "'\(part)' is two objects, one whose reference is a number and one with a text", assignment)
       }
       // An error says why there is none.
       return try objects.first ?? existingObject(with: ids[ids.count - 1])
     }
     if relationship.isToMany { return relationship.isOrdered ? found as Any : Set(found) }
     guard found.count < 2 else {
-      throw PersistentStoreError(.invalidValue, "a to-one takes one object, not \(found.count)", at: place)
+      throw object.refusal("a to-one takes one object, not \(found.count)", assignment)
     }
     return found.first
   }
@@ -353,6 +313,16 @@ extension ManagedObjectContext {
   }
 
   private var storeIdentifiers: [UUID] { persistentStoreCoordinator.storeIdentifiers }
+}
+
+extension ManagedObject {
+  /// The error for a value that a property does not take, which names the object.
+  fileprivate func refusal(_ message: String, _ assignment: PropertyAssignment) -> ManagedObjectError {
+    let place = StoreLocation(
+      entity: entity.name, reference: objectID.reference?.description, property: assignment.property)
+    return ManagedObjectError(
+      .invalidValue, "\(place): \(message)", objectID: objectID, entityName: entity.name, key: assignment.property)
+  }
 }
 
 extension PropertyDescription {

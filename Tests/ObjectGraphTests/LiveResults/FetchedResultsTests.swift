@@ -274,3 +274,47 @@ import Testing
     #expect(names(controller) == ["Ben"])
   }
 }
+
+extension FetchedResultsTests {
+  @Test(
+    "a request without pending changes has the order and sections of the stored values, until they are saved",
+    arguments: ["InMemory", "SQLiteGraph"])
+  func withoutPendingChanges(_ type: String) throws {
+    let stack = try Stack(type)
+    for (name, age) in [("Ada", 1), ("Ben", 1), ("Cyd", 2), ("Dan", 2)] {
+      _ = try stack.insert("Person", ["name": name, "age": age])
+    }
+    try stack.context.save()
+    var request = FetchRequest<ManagedObject>(
+      entityName: "Person", sortKeys: [SortKey("age"), SortKey("name", isAscending: false)])
+    request.includesPendingChanges = false
+    func made(_ context: ManagedObjectContext) throws -> FetchedResultsController<ManagedObject> {
+      let controller = FetchedResultsController(
+        fetchRequest: request, managedObjectContext: context, sectionNameKeyPath: "age")
+      try controller.performFetch()
+      return controller
+    }
+    let followed = try made(stack.context)
+    func expectSame(_ place: SourceLocation = #_sourceLocation) throws {
+      let (fresh, stored) = (try made(stack.context), try made(ManagedObjectContext(stack.coordinator)))
+      for controller in [fresh, followed] {
+        #expect(controller.snapshot == stored.snapshot, sourceLocation: place)
+        #expect(controller.sections?.map(\.name) == stored.sections?.map(\.name), sourceLocation: place)
+        for (place, object) in (controller.fetchedObjects ?? []).enumerated() {
+          let index = try #require(controller.index(of: object))
+          let before = (controller.sections ?? []).prefix(index.section).reduce(0) { $0 + $1.numberOfObjects }
+          #expect(before + index.item == place && controller.object(at: index) === object)
+        }
+      }
+    }
+    try #require(try stack.first("Person", "Ada")).setValue(9, forKey: "age")
+    try #require(try stack.first("Person", "Dan")).setValue("Aaa", forKey: "name")
+    _ = try stack.insert("Person", ["name": "Eve", "age": 0])
+    stack.context.processPendingChanges()
+    #expect(followed.sections?.map(\.name) == ["1", "2"])
+    try expectSame()
+    try stack.context.save()
+    #expect(followed.sections?.map(\.name) == ["0", "1", "2", "9"])
+    try expectSame()
+  }
+}

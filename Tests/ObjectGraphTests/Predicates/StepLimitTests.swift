@@ -308,3 +308,44 @@ enum OnSmallStack {
     return try #require(box.result).get()
   }
 }
+
+extension StepLimitTests {
+  @Test(
+    "a computed column that fails on a row counts the steps of the condition once",
+    arguments: ["InMemory", "SQLiteGraph"])
+  func failingColumn(_ type: String) throws {
+    let stack = try Stack(type)
+    for number in 0..<300 { _ = try stack.insert("Person", ["name": "person \(number)", "age": number]) }
+    try stack.context.save()
+    func code(_ column: String, _ limit: Int, _ context: ManagedObjectContext) -> ManagedObjectError.Code? {
+      do {
+        var request = FetchRequest<ManagedObject>(
+          entityName: "Person", predicate: try FetchPredicate(format: "length:(name) + age * 2 - 1 > 4 + 1"))
+        request.propertiesToFetch = [FetchColumn("c", try FetchExpression(format: column))]
+        request.stepLimit = limit
+        _ = try context.fetchRows(request)
+        return nil
+      } catch {
+        return (error as? ManagedObjectError)?.code
+      }
+    }
+    // What the condition and a column take on rows, and on objects since one has an unsaved change.
+    let changed = ManagedObjectContext(stack.coordinator)
+    try changed.insertNewObject(forEntityName: "Person").setValue("new", forKey: "name")
+    let working = "CAST(TERNARY(age < 999, '2020-01-01', name), 'NSDate')"
+    var needed = 0
+    for context in [ManagedObjectContext(stack.coordinator), changed] {
+      var (low, high) = (0, 1_000_000)
+      while low < high {
+        let middle = (low + high) / 2
+        if code(working, middle, context) == nil { high = middle } else { low = middle + 1 }
+      }
+      needed = max(needed, low)
+    }
+    #expect(needed > 1000)
+    let failing = "CAST(TERNARY(age < 299, '2020-01-01', name), 'NSDate')"
+    let unlimited = code(failing, 1_000_000, ManagedObjectContext(stack.coordinator))
+    #expect(unlimited != nil && unlimited != .stepLimitExceeded)
+    #expect(code(failing, needed + needed / 2, ManagedObjectContext(stack.coordinator)) == unlimited)
+  }
+}

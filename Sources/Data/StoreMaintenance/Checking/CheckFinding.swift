@@ -38,6 +38,8 @@ public struct CheckFinding: Sendable, Hashable, CustomStringConvertible {
   public var isWarning = false
   /// The rule that is broken, whatever the value is, where a property can break several.
   var rule: String?
+  /// How far the number of objects of a to-many is beyond its bound.
+  var excess: Int?
 
   public var description: String {
     let subject = (object.map(\.description) ?? "") + (property.map { object == nil ? $0 : "." + $0 } ?? "")

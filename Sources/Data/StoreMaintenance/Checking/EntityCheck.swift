@@ -72,18 +72,21 @@ struct EntityCheck {
             kind: .missing, object: object(row), property: slot.name, message: "an object is needed",
             isWarning: isWarning), kind: .missing)
       } else if rule.minimumCount > 0 && count < rule.minimumCount {
-        add(count, "at least \(rule.minimumCount) are needed", slot, row, &list)
+        add(count, "at least \(rule.minimumCount) are needed", rule.minimumCount - count, slot, row, &list)
       } else if rule.maximumCount > 0, count > rule.maximumCount {
-        add(count, "at most \(rule.maximumCount) are allowed", slot, row, &list)
+        add(count, "at most \(rule.maximumCount) are allowed", count - rule.maximumCount, slot, row, &list)
       }
     }
   }
 
-  private func add(_ count: Int, _ rule: String, _ slot: Slot, _ row: Int, _ list: inout FindingList) {
+  private func add(
+    _ count: Int, _ rule: String, _ excess: Int, _ slot: Slot, _ row: Int, _ list: inout FindingList
+  ) {
     list.add(
       CheckFinding(
         kind: .count, object: object(row), property: slot.name, value: "\(count)",
-        message: "\(count) object\(count == 1 ? "" : "s"), \(rule)", rule: rule), kind: .count)
+        message: "\(count) object\(count == 1 ? "" : "s"), \(rule)", rule: rule, excess: excess),
+      kind: .count)
   }
 }
 

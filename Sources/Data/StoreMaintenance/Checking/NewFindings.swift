@@ -23,13 +23,30 @@ struct ObjectIdentity: Hashable {
 }
 
 /// The rules of the model that objects of a graph break and that they did not break in the graphs it was made of. What
-/// was broken may stay as it was; otherwise no change would fit a store that is invalid.
+/// was broken may stay as it was, and a number of objects may come closer to its bound; otherwise no change would fit a
+/// store that is invalid. Another value that breaks the same rule is a new finding.
 package struct NewFindings {
   private struct Breach: Hashable {
     var object: ObjectIdentity
     var property: ScalarString
     var kind: CheckFinding.Kind
     var rule: String?
+  }
+  /// What broke a rule.
+  private enum Cause {
+    case nothing
+    case value(StoredValue)
+    case excess(Int)
+
+    /// Whether it is the same as before, or closer to the rule.
+    func isAsGood(as before: Cause) -> Bool {
+      switch (self, before) {
+      case (.nothing, .nothing): true
+      case (.value(let now), .value(let value)): now == value
+      case (.excess(let now), .excess(let excess)): now <= excess
+      default: false
+      }
+    }
   }
   private let nodes: NodeTable
   private let part: CheckedProperties
@@ -56,13 +73,26 @@ package struct NewFindings {
   package func since(_ sources: [(nodes: NodeTable, names: ObjectNames)]) -> [CheckFinding] {
     let findings = findings(in: nodes, mayBeEmpty)
     guard !findings.isEmpty else { return [] }
-    var known: Set<Breach> = []
+    var known: [Breach: [Cause]] = [:]
     for source in sources {
       for finding in self.findings(in: source.nodes, { _, _ in false }) {
-        breach(finding, source.names).map { _ = known.insert($0) }
+        guard let breach = breach(finding, source.names) else { continue }
+        known[breach, default: []].append(cause(finding, source.nodes))
       }
     }
-    return findings.filter { finding in breach(finding, [:]).map { !known.contains($0) } ?? true }
+    return findings.filter { finding in
+      guard let breach = breach(finding, [:]), let causes = known[breach] else { return true }
+      let cause = cause(finding, nodes)
+      return !causes.contains { cause.isAsGood(as: $0) }
+    }
+  }
+
+  private func cause(_ finding: CheckFinding, _ nodes: NodeTable) -> Cause {
+    if let excess = finding.excess { return .excess(excess) }
+    guard finding.kind == .rule, let node = finding.object.flatMap({ nodes.handle(for: $0) }),
+      let slot = finding.property.flatMap({ nodes.model.entity(at: node.entity).slot(named: $0) })
+    else { return .nothing }
+    return .value(nodes.value(slot: slot, of: node))
   }
 
   private func findings(in nodes: NodeTable, _ mayBeEmpty: (NodeHandle, Slot) -> Bool) -> [CheckFinding] {

@@ -59,9 +59,9 @@ extension MappingApplication {
       try forEachObject(of: placement, text, slot) { application, node, index in
         var value: StoredValue
         if let calculation {
-          value = try Self.stored(.value(calculation.number(node.row).value), type)
+          value = try Self.stored(.value(calculation.number(node.row).value), of: expression, type)
         } else {
-          value = try Self.stored(try rows.at(node).value(of: expression, for: type), type)
+          value = try Self.stored(try rows.at(node).value(of: expression, for: type), of: expression, type)
         }
         if value.isNull, let replacement = property.replacementForNull { value = replacement }
         if value.isNull, needsValue {
@@ -171,8 +171,9 @@ extension MappingApplication {
   }
 
   /// What an expression came to, as a value of the attribute.
-  private static func stored(_ value: PredicateValue, _ type: AttributeType) throws(PersistentStoreError) -> StoredValue
-  {
+  private static func stored(
+    _ value: PredicateValue, of expression: FetchExpression, _ type: AttributeType
+  ) throws(PersistentStoreError) -> StoredValue {
     guard case .value(let value) = value else {
       throw PersistentStoreError(.invalidValue, "the expression is an object or a list")
     }
@@ -183,8 +184,9 @@ extension MappingApplication {
     case (.boolean(let flag), .integer): return .integer(flag ? 1 : 0)
     default: break
     }
-    // As ``set`` does.
-    if let assigned = ValueConversion.assigned(value, to: type) { return assigned }
+    // As ``set`` does; and, as a mapping converts a column, to a text.
+    if let assigned = ValueConversion.assigned(value, of: expression, to: type) { return assigned }
+    if let text = ValueConversion(from: .integer64, to: type)?.convert(value), type.accepts(text) { return text }
     throw PersistentStoreError(.invalidValue, "\(value.displayText) is not of type \(type.modelName)")
   }
 }

@@ -7,7 +7,9 @@ public struct BatchRow {
   let plan: EntityPlan
   let transformers: AttributeTransformers
   /// By slot: the values that were set.
-  var values: SlotValues
+  private(set) var values: SlotValues
+  /// By property: the values of transient attributes that were set. They are checked, and not stored.
+  private(set) var transients: [Int: Any?] = [:]
   /// What was refused first.
   var error: ManagedObjectError?
 
@@ -17,47 +19,51 @@ public struct BatchRow {
     values = SlotValues(slotCount: plan.entity.slots.count)
   }
 
-  /// The value of an attribute; nil for null, and if it was not set, in which case the object gets the model's default.
-  /// A name that is not an attribute's, or a value that it does not accept, makes the request fail.
+  /// The value of an attribute, or of a part of a composite such as `address.city`; nil for null, and if it was not
+  /// set, in which case the object gets the model's default. A name that is not an attribute's, or a value that
+  /// ``ManagedObject/setValue(_:forKey:)`` would refuse, makes the request fail.
   public subscript(name: String) -> Any? {
     get {
-      guard let p = plan.property(named: name), plan.properties[p].slot >= 0 else { return nil }
-      return values[plan.properties[p].slot]?.anyValue
+      guard let p = plan.property(named: name) else { return nil }
+      let property = plan.properties[p]
+      guard property.kind == .composite else { return value(of: property) }
+      let parts = property.parts.compactMap { part in
+        value(of: plan.properties[part]).map { (String(plan.properties[part].name.dropFirst(name.count + 1)), $0) }
+      }
+      return parts.isEmpty ? nil : Dictionary(uniqueKeysWithValues: parts)
     }
     set {
-      do throws(ManagedObjectError) { try set(newValue, name) } catch { if self.error == nil { self.error = error } }
+      do throws(ManagedObjectError) { try set(newValue, at: try plan.number(of: name)) } catch {
+        if self.error == nil { self.error = error }
+      }
     }
   }
 
-  private mutating func set(_ value: Any?, _ name: String) throws(ManagedObjectError) {
-    guard let p = plan.property(named: name) else {
-      let suggestion = Suggestion.text(for: name, among: plan.properties.map(\.name))
-      throw ManagedObjectError(
-        .undefinedKey, "\(plan.name) does not have a property '\(name)'\(suggestion)", entityName: plan.name, key: name)
-    }
+  private func value(of property: PropertyPlan) -> Any? {
+    if property.slot >= 0 { return values[property.slot]?.anyValue }
+    let value = transients[property.index] ?? nil
+    return (value as? StoredValue).map(\.anyValue) ?? value
+  }
+
+  private mutating func set(_ value: Any?, at p: Int) throws(ManagedObjectError) {
     let property = plan.properties[p]
-    guard case .attribute(let type) = property.kind, property.slot >= 0 else {
+    switch property.kind {
+    case .attribute where property.holdsAnyValue: transients[p] = .some(StoredValue.unwrapped(value))
+    case .attribute(let type):
+      let stored = try plan.stored(value, property, type, transformers)
+      if property.slot >= 0 { values[property.slot] = stored } else { transients[p] = stored }
+    case .composite: for (part, value) in try plan.parts(of: value, property) { try set(value, at: part) }
+    case .toOne, .toMany, .orderedToMany, .fetched:
       throw ManagedObjectError(
-        .invalidValue, "\(plan.name).\(name) is not a stored attribute: a batch sets attributes only",
-        entityName: plan.name, key: name)
+        .invalidValue, "\(plan.name).\(property.name) is not an attribute: a batch sets attributes only",
+        entityName: plan.name, key: property.name)
     }
-    if case .transformable = type, let value = StoredValue.unwrapped(value), !(value is Data), !(value is StoredValue),
-      let transformer = transformers[property.attribute?.valueTransformerName ?? ""]
-    {
-      do { values[property.slot] = .data(try transformer.data(from: value)) } catch {
-        throw ManagedObjectError(
-          .invalidValue, "\(plan.name).\(name): the transformer does not accept the value", entityName: plan.name,
-          key: name, underlying: error)
-      }
-      return
-    }
-    guard let stored = StoredValue(any: value, type: type) else {
-      let text = StoredValue.unwrapped(value).map { String("\($0)".prefix(60)) } ?? "nil"
-      throw ManagedObjectError(
-        .invalidValue, "\(plan.name).\(name) requires \(type.modelName), not \(text)", entityName: plan.name, key: name,
-        value: text)
-    }
-    values[property.slot] = stored
+  }
+
+  /// The value of a transient attribute, as the rules of the model see it; nil for one of any type.
+  private func transientValue(_ property: PropertyPlan) -> StoredValue? {
+    guard let value = transients[property.index] else { return property.unsetValue }
+    return value == nil ? .null : value as? StoredValue
   }
 
   /// Adds the model's defaults, and checks the model's rules.
@@ -74,9 +80,10 @@ public struct BatchRow {
       values[plan.properties[p].slot] = value
     }
     var errors: [ManagedObjectError] = []
-    for property in plan.properties where property.slot >= 0 {
-      guard case .attribute = property.kind, let rule = property.rule else { continue }
-      let value = values[property.slot] ?? .null
+    for property in plan.properties {
+      guard case .attribute = property.kind, let rule = property.rule,
+        let value = property.slot >= 0 ? values[property.slot] ?? .null : transientValue(property)
+      else { continue }
       for violation in rule.violations(value, budget) {
         errors.append(
           ManagedObjectError(

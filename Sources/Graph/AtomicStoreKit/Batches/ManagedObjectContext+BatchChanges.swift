@@ -1,5 +1,5 @@
-import AtomicStoreSPI
-import FoundationEssentials
+package import AtomicStoreSPI
+package import FoundationEssentials
 import StoreCoordination
 import StorePredicates
 
@@ -19,21 +19,23 @@ extension ManagedObjectContext {
     fetch = named(fetch)
     fetch.includesSubentities = request.includesSubentities
     fetch.affectedStores = request.affectedStores
-    if let rows = rowAssignments(request, fetch), let ids = try context.updateRows(fetch, rows)?.ids {
+    let assignments = try assignments(of: request, fetch.entityName)
+    if let rows = rowAssignments(assignments), let ids = try context.updateRows(fetch, rows)?.ids {
       var changes = ObjectIDChanges(updated: ids)
       changes.transactionAuthor = transactionAuthor
       return BatchResult(changes: changes, objectIDs: ids)
     }
     let objects = try context.fetch(fetch)
-    // Sorted, so that the same error is reported every time.
-    let assignments = request.propertiesToUpdate.sorted { ScalarString($0.key) < ScalarString($1.key) }
     var values: [[Any?]] = []
     values.reserveCapacity(objects.count)
     // `now()` is one instant for all objects.
     let now = Date()
     for object in objects {
       var row: [Any?] = []
-      for (key, source) in assignments { row.append(try object.batchValue(source, forKey: key, now: now)) }
+      for (key, source) in assignments {
+        let expression = source as? FetchExpression
+        row.append(try expression.map { try object.value(of: $0, forKey: key, now: now) } ?? source)
+      }
       values.append(row)
     }
     for (object, row) in zip(objects, values) {
@@ -44,20 +46,38 @@ extension ManagedObjectContext {
     return BatchResult(changes: changes, objectIDs: changes.updated.filter { ids.contains($0) })
   }
 
+  /// The new values in the order of their keys, so that the same error is reported every time: those of attributes as
+  /// they are stored.
+  ///
+  /// - Throws: What is wrong for every object, also if there is none.
+  private func assignments(
+    of request: BatchUpdateRequest, _ entityName: String
+  ) throws(ManagedObjectError) -> [(key: String, source: Any?)] {
+    var assignments: [(key: String, source: Any?)] = []
+    let entity = managedObjectModel?.entity(named: entityName)
+    let plan = entity.map { ModelPlan.plan(of: $0.model).entities[$0.index] }
+    for (key, source) in request.propertiesToUpdate.sorted(by: { ScalarString($0.key) < ScalarString($1.key) }) {
+      var source = StoredValue.unwrapped(source)
+      // The fetch refuses an unknown entity.
+      if let plan {
+        let property = plan.properties[try plan.number(of: key)]
+        if case .attribute(let type) = property.kind, !property.holdsAnyValue, !(source is FetchExpression) {
+          source = try plan.stored(source, property, type, transformers)
+        }
+      }
+      assignments.append((key, source))
+    }
+    return assignments
+  }
+
   /// The new values as columns need them; nil where one needs objects.
-  private func rowAssignments(
-    _ request: BatchUpdateRequest, _ fetch: FetchRequest<ManagedObject>
-  ) -> [RowAssignment]? {
-    guard let entity = managedObjectModel?.entity(named: fetch.entityName) else { return nil }
-    let plan = ModelPlan.plan(of: entity.model).entities[entity.index]
+  private func rowAssignments(_ assignments: [(key: String, source: Any?)]) -> [RowAssignment]? {
     var rows: [RowAssignment] = []
-    for (key, source) in request.propertiesToUpdate {
-      guard let p = plan.property(named: key), case .attribute(let type) = plan.properties[p].kind else { return nil }
-      if let expression = StoredValue.unwrapped(source) as? FetchExpression {
-        rows.append(RowAssignment(key, .expression(expression, whenUnfit: nil)))
-      } else {
-        guard let value = StoredValue(any: source, type: type) else { return nil }
-        rows.append(RowAssignment(key, .value(value)))
+    for (key, source) in assignments {
+      switch source {
+      case let expression as FetchExpression: rows.append(RowAssignment(key, .expression(expression)))
+      case let value as StoredValue: rows.append(RowAssignment(key, .value(value)))
+      default: return nil
       }
     }
     return rows
@@ -116,25 +136,45 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-  /// The new value of a property: the given one, or that of an expression, in the property's type.
-  final func batchValue(_ source: Any?, forKey key: String, now: Date) throws(ManagedObjectError) -> Any? {
+  /// The value of an expression for a property: a stored value, an object, a set or list of objects, the parts of a
+  /// composite, or nil.
+  ///
+  /// - Throws: `.invalidValue` if it cannot be computed for this object, or the property does not take it.
+  package final func value(
+    of expression: FetchExpression, forKey key: String, now: Date
+  ) throws(ManagedObjectError) -> Any? {
     let property = plan.properties[try number(of: key)]
-    let type: AttributeType? = if case .attribute(let type) = property.kind { type } else { nil }
-    guard let expression = StoredValue.unwrapped(source) as? FetchExpression else { return source }
     let value: PredicateValue
     do throws(PredicateEvaluationError) {
-      value = try PredicateEvaluator(self, now: now).value(of: expression, for: type)
+      value = try PredicateEvaluator(self, now: now).value(of: expression, for: property.attributeType)
     } catch {
-      throw ManagedObjectError(error)
+      guard error.kind == .invalid else { throw ManagedObjectError(error) }
+      throw objectError(.invalidValue, error.message, key: key, underlying: error.underlying)
     }
     switch (property.kind, value) {
     case (.attribute(let type), .value(let value)):
-      if let assigned = ValueConversion.assigned(value, to: type) { return assigned }
+      if let assigned = ValueConversion.assigned(value, of: expression, to: type) { return assigned }
       throw refusal(value.displayText, property, type.modelName)
-    case (.toOne, .object(let subject)): return subject as? ManagedObject
-    case (.toOne, .value(.null)): return nil
-    default: throw refusal("\(expression)", property, "an expression of its kind")
+    case (.attribute(let type), _): throw refusal("an object or a list", property, type.modelName)
+    case (.composite, .value(.null)), (.composite, .composite): return value.any
+    case (.composite, _), (.fetched, _): throw refusal("\(expression)", property, "an expression of its kind")
+    case (.toOne, _), (.toMany, _), (.orderedToMany, _): return try objects(value, property)
     }
+  }
+
+  private final func objects(
+    _ value: PredicateValue, _ property: PropertyPlan
+  ) throws(ManagedObjectError) -> Any? {
+    var found: [ManagedObject] = []
+    for element in value.elements {
+      guard case .object(let subject) = element, let object = subject as? ManagedObject else {
+        throw refusal(element.any.map { "\($0)" }, property, "an object")
+      }
+      found.append(object)
+    }
+    if property.isToMany { return property.kind == .toMany ? Set(found) : found }
+    guard found.count < 2 else { throw refusal("\(found.count) objects", property, "one object") }
+    return found.first
   }
 }
 

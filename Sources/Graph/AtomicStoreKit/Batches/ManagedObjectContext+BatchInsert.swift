@@ -84,13 +84,11 @@ extension ManagedObjectContext {
         !store.isReadOnly && store.model.entity(named: request.entityName).map { store.takes($0) } ?? false
       }
     }
-    guard stores.count == 1, let store = stores.first else {
-      let names = managedObjectModel?.entities.map(\.name) ?? []
+    guard let store = stores.first, !store.isReadOnly else { throw noStore(for: request.entityName) }
+    guard stores.count == 1 else {
       throw ManagedObjectError(
-        .storeAssignment,
-        stores.isEmpty
-          ? "no open store accepts \(request.entityName)\(Suggestion.text(for: request.entityName, among: names))"
-          : "several stores accept \(request.entityName): set affectedStore", entityName: request.entityName)
+        .storeAssignment, "several stores accept \(request.entityName): set affectedStore",
+        entityName: request.entityName)
     }
     return topmost.cache(of: store)
   }
@@ -140,7 +138,7 @@ extension ManagedObjectContext {
       var row = BatchRow(plan, transformers)
       if try nextRow(&row) { break }
       count += 1
-      let given = row.values
+      let (given, transients) = (row.values, row.transients)
       let values = try row.complete(count, budget)
       let found = try context.objects(withUniqueValuesOf: plan.entity, in: request.affectedStore) { name in
         plan.property(named: name).flatMap {
@@ -159,20 +157,26 @@ extension ManagedObjectContext {
               + (found.count == 1 ? "an object of another entity" : "\(found.count) different objects")
               + "; nothing was inserted", entityName: plan.name)
         }
-        for property in plan.properties where property.slot >= 0 {
-          if let value = given[property.slot] { try object.setValue(value, at: property.index) }
-        }
+        try object.set(given, transients)
         if !object.isInserted { matched.append(object) }
         continue
       }
       let object = try context.insertNewObject(forEntityName: request.entityName)
       if let store = request.affectedStore { try context.assign(object, to: store) }
-      for property in plan.properties where property.slot >= 0 {
-        if let value = given[property.slot] { try object.setValue(value, at: property.index) }
-      }
+      try object.set(given, transients)
     }
     let changes = try saveBatch(context)
     let ids = changes.inserted + matched.elements.map(\.objectID)
     return BatchResult(changes: changes, skippedCount: skippedCount, objectIDs: ids)
+  }
+}
+
+extension ManagedObject {
+  /// Sets the values of a row of a batch.
+  fileprivate final func set(_ given: SlotValues, _ transients: [Int: Any?]) throws(ManagedObjectError) {
+    for (p, value) in transients.sorted(by: { $0.key < $1.key }) { try setValue(value, at: p) }
+    for property in plan.properties where property.slot >= 0 {
+      if let value = given[property.slot] { try setValue(value, at: property.index) }
+    }
   }
 }

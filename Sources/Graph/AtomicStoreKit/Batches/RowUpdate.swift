@@ -9,8 +9,8 @@ package struct RowAssignment {
   package enum Source {
     /// A value of the attribute's type.
     case value(StoredValue)
-    /// An expression of the values before any assignment; another value if it gives one that the type does not take.
-    case expression(FetchExpression, whenUnfit: StoredValue?)
+    /// An expression of the values before any assignment.
+    case expression(FetchExpression)
   }
   let name: String
   let source: Source
@@ -42,9 +42,9 @@ struct RowUpdate {
     func value(_ row: Int, _ computed: (_ expression: Int, _ row: Int) -> PredicateValue) -> StoredValue? {
       switch source {
       case .value(let value): return value
-      case .expression(_, let whenUnfit):
+      case .expression(let source):
         guard case .value(let value) = computed(expression, row) else { return nil }
-        return ValueConversion.assigned(value, to: type) ?? whenUnfit
+        return ValueConversion.assigned(value, of: source, to: type)
       }
     }
   }
@@ -72,7 +72,7 @@ struct RowUpdate {
       targets.append(
         Target(
           slot: first.properties[p].slot, type: type, source: assignment.source, expression: expressions.count))
-      if case .expression(let expression, _) = assignment.source {
+      if case .expression(let expression) = assignment.source {
         expressions.append(expression)
         types.append(type)
       }
@@ -108,11 +108,11 @@ struct RowUpdate {
     var values: [(slot: Int, value: FetchExpression)] = []
     for target in targets {
       switch target.source {
-      case .value(let value), .expression(.constant(let value), _):
-        guard let value = ValueConversion.assigned(value, to: target.type) else { return nil }
+      case .value(let value): values.append((target.slot, .constant(value)))
+      case .expression(.constant(let value)):
+        guard let value = ValueConversion.assigned(value, of: .constant(value), to: target.type) else { return nil }
         values.append((target.slot, .constant(value)))
-      case .expression(let expression, nil): values.append((target.slot, expression))
-      case .expression: return nil
+      case .expression(let expression): values.append((target.slot, expression))
       }
     }
     return values

@@ -28,9 +28,14 @@ extension ManagedObjectContext {
         "save() was called inside a hook or an observer; use perform(_:) to save afterwards")
     }
     processPendingChanges()
+    // One has the code that the assignment would have thrown.
+    if refusedAssignments.count == 1, var refused = refusedAssignments.first {
+      refused.message += "; nothing is saved until the change is discarded"
+      throw refused
+    }
     if !refusedAssignments.isEmpty {
       throw ManagedObjectError(
-        .managedObjectValidation, "\(refusedAssignments.count) assignments were refused since the last save",
+        .validationMultipleErrors, "\(refusedAssignments.count) assignments were refused since the last save",
         detailedErrors: refusedAssignments)
     }
     guard hasChanges else { return postEmptySave() }

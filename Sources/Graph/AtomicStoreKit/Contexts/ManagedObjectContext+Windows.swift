@@ -174,8 +174,7 @@ extension ManagedObjectContext {
         guard !value.isNull else { return nil }
         right = .constant(value)
       }
-      let path = holder.properties[p].name.split(separator: ".").map(String.init)
-      parts.append(.comparison(FetchPredicate.Comparison(.keyPath(path), .equal, right)))
+      parts.append(.hasUnique(right, in: holder.properties[p].name))
     }
     return .and(parts)
   }

@@ -135,6 +135,19 @@ extension ManagedObjectContext {
     }
   }
 
+  /// Calls a body with the objects of a request and, if that leaves out changes that there are, the same objects as
+  /// their stores have them.
+  func withStoredValues<Result: ManagedObject>(
+    of objects: [Result], _ request: FetchRequest<Result>,
+    _ body: ([Result], [ManagedObjectID: Result]) throws -> Void
+  ) throws {
+    guard !request.includesPendingChanges, parent == nil, hasPendingChanges else { return try body(objects, [:]) }
+    try withStoresAlone(request) { other in
+      let sources = try other.fetch(request).map { ($0.objectID, $0) }
+      try body(objects, Dictionary(sources) { first, _ in first })
+    }
+  }
+
   /// Carries out a request that leaves out pending changes, in a context that has none.
   func withStoresAlone<Result: ManagedObject, Found>(
     _ request: FetchRequest<Result>, _ body: (ManagedObjectContext) throws -> Found

@@ -24,7 +24,7 @@ extension ManagedObjectContext {
       if !request.includesPendingChanges, parent == nil, hasPendingChanges {
         return try withStoresAlone(request) { try $0.fetchedRows(request) }
       }
-      if let rows = try columnRows(request) { return .columns(rows) }
+      if let rows = try fetchState.stepBudget?.tryFirst({ try columnRows(request) }) { return .columns(rows) }
       return .computed(try computedRows(request))
     }
   }
@@ -117,10 +117,13 @@ extension ManagedObjectContext {
     }
     let having = request.havingExpressions
     let read = (columns + request.propertiesToGroupBy).map { FetchTree.expression($0.expression) }
-    var rows: [FetchedRow]?
-    if let found = try storedObjects(of: plain, reading: read + (having.map { [.predicate($0)] } ?? [])) {
+    // The steps of the condition are given back as well where the objects are found again.
+    let rows = try fetchState.stepBudget?.tryFirst { () -> [FetchedRow]? in
+      guard let found = try storedObjects(of: plain, reading: read + (having.map { [.predicate($0)] } ?? [])) else {
+        return nil
+      }
       // An error is reported about a managed object.
-      rows = fetchState.stepBudget?.attempt { try self.rows(of: found, request, columns, isOneGroup: isOneGroup) }
+      return try? self.rows(of: found, request, columns, isOneGroup: isOneGroup)
     }
     let found = try rows ?? self.rows(of: .managed(try fetch(plain)), request, columns, isOneGroup: isOneGroup)
     return isRowPerObject ? ComputedRows(found) : try Self.finished(ComputedRows(found), request, order)

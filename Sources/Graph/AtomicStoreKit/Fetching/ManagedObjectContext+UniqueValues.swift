@@ -1,5 +1,6 @@
 package import AtomicStoreSPI
 package import StoreCoordination
+import StorePredicates
 
 extension ManagedObjectContext {
   /// Returns the objects that have unique values, saved or not: constraint after constraint, each object once.
@@ -18,8 +19,7 @@ extension ManagedObjectContext {
       var parts: [FetchPredicate] = []
       for name in constraint {
         guard let value = value(name), value != .constant(.null) else { break }
-        let path = name.split(separator: ".").map(String.init)
-        parts.append(.comparison(FetchPredicate.Comparison(.keyPath(path), .equal, value)))
+        parts.append(.hasUnique(value, in: name))
       }
       guard parts.count == constraint.count else { continue }
       let holder = entity.declaringEntity(ofConstraint: index)
@@ -28,6 +28,18 @@ extension ManagedObjectContext {
       for object in try fetch(request) where !found.contains(object) { found.append(object) }
     }
     return found.elements
+  }
+}
+
+extension FetchPredicate {
+  /// What objects fulfil whose property has a value as uniqueness constraints compare it: there not-a-number is equal
+  /// to not-a-number, whatever its bits, which in the language of predicates is equal to nothing.
+  static func hasUnique(_ value: FetchExpression, in property: String) -> FetchPredicate {
+    let path = FetchExpression.keyPath(property.split(separator: ".").map(String.init))
+    if case .constant(let value) = value, NumberOrder.isNotANumber(value) ?? false {
+      return .comparison(Comparison(path, .notEqual, path))
+    }
+    return .comparison(Comparison(path, .equal, value))
   }
 }
 

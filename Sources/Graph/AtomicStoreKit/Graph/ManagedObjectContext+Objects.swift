@@ -135,12 +135,30 @@ extension ManagedObjectContext {
       return cache
     }
     let stores = candidates(for: object.plan)
-    let message =
-      stores.isEmpty
-      ? "no open store accepts \(object.plan.name)"
-      : "several stores accept \(object.plan.name), choose one with assign(_:to:): "
-        + stores.map { "\($0.path) (\($0.configurationName ?? "all entities"))" }.joined(separator: ", ")
-    throw object.objectError(.storeAssignment, message)
+    guard !stores.isEmpty else {
+      var error = noStore(for: object.plan.name)
+      error.objectID = object.objectID
+      throw error
+    }
+    throw object.objectError(
+      .storeAssignment,
+      "several stores accept \(object.plan.name), choose one with assign(_:to:): "
+        + stores.map { "\($0.path) (\($0.configurationName ?? "all entities"))" }.joined(separator: ", "))
+  }
+
+  /// The error for new objects of an entity that no open store can save: each is read-only, or has no such objects.
+  func noStore(for name: String) -> ManagedObjectError {
+    let readOnly = persistentStoreCoordinator.persistentStores.first { store in
+      store.model.entity(named: name).map { store.takes($0) } ?? false
+    }
+    if let readOnly {
+      return ManagedObjectError(
+        .persistentStoreSave, "\(name) cannot be inserted", entityName: name,
+        underlying: PersistentStoreError.readOnly(readOnly.path))
+    }
+    let names = managedObjectModel?.entities.map(\.name) ?? []
+    return ManagedObjectError(
+      .storeAssignment, "no open store accepts \(name)\(Suggestion.text(for: name, among: names))", entityName: name)
   }
 
   // MARK: Objects of a parent

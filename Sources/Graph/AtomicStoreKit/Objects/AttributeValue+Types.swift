@@ -1,7 +1,9 @@
 public import AtomicStoreSPI
 public import FoundationEssentials
+import StorePredicates
 
-// The types of attributes. Those that are read most look into the columns directly: see ``ManagedObject/cell(_:_:)``.
+// The types of attributes. A number is read as any type that has an equal one, as it is set. Those that are read most
+// look into the columns directly: see ``ManagedObject/cell(_:_:)``.
 
 extension String: AttributeValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> String? {
@@ -35,7 +37,7 @@ extension AttributeValue where Self: FixedWidthInteger {
     return Self(exactly: number)
   }
   public init?(atomicStoreValue stored: StoredValue) {
-    guard case .integer(let number) = stored else { return nil }
+    guard case .integer(let number)? = ValueConversion.taken(stored, by: .integer64) else { return nil }
     self.init(exactly: number)
   }
   public var atomicStoreValue: StoredValue { .integer(Int64(clamping: self)) }
@@ -58,11 +60,8 @@ extension Double: AttributeValue {
     return object.attributeValue(key)
   }
   public init?(atomicStoreValue stored: StoredValue) {
-    switch stored {
-    case .double(let number): self = number
-    case .float(let number): self = Double(number)
-    default: return nil
-    }
+    guard case .double(let number)? = ValueConversion.taken(stored, by: .double) else { return nil }
+    self = number
   }
   public var atomicStoreValue: StoredValue { .double(self) }
   @inlinable public static var atomicStoreValueForNull: Double { 0 }
@@ -73,7 +72,7 @@ extension Float: AttributeValue {
     return object.attributeValue(key)
   }
   public init?(atomicStoreValue stored: StoredValue) {
-    guard case .float(let number) = stored else { return nil }
+    guard case .float(let number)? = ValueConversion.taken(stored, by: .float) else { return nil }
     self = number
   }
   public var atomicStoreValue: StoredValue { .float(self) }
@@ -81,7 +80,7 @@ extension Float: AttributeValue {
 }
 extension DecimalNumber: AttributeValue {
   public init?(atomicStoreValue stored: StoredValue) {
-    guard case .decimal(let number) = stored else { return nil }
+    guard case .decimal(let number)? = ValueConversion.taken(stored, by: .decimal) else { return nil }
     self = number
   }
   public var atomicStoreValue: StoredValue { .decimal(self) }
@@ -95,7 +94,9 @@ extension DecimalNumber: Comparable, ExpressibleByIntegerLiteral {
 /// Foundation's decimals hold the same numbers, but not how they are written: 1.10 may become 1.1.
 extension Decimal: AttributeValue {
   public init?(atomicStoreValue stored: StoredValue) {
-    guard case .decimal(let number) = stored, let digits = Decimal(string: "\(number.mantissa)") else { return nil }
+    guard case .decimal(let number)? = ValueConversion.taken(stored, by: .decimal),
+      let digits = Decimal(string: "\(number.mantissa)")
+    else { return nil }
     let sign: FloatingPointSign = number.isNegative ? .minus : .plus
     self = number.isNaN ? .nan : Decimal(sign: sign, exponent: Int(number.exponent), significand: digits)
     if isNaN, !number.isNaN { return nil }

@@ -35,8 +35,11 @@ extension ManagedObject {
   /// try object.setValue(nil, forKey: "manager")
   /// ```
   ///
-  /// - Throws: `.undefinedKey`; `.invalidValue` if the property cannot hold the value (there are no approximate
-  ///   conversions); `.managedObjectExternalRelationship` for an object of another store.
+  /// An attribute takes values of its type, and of numbers also those of other types that are equal: 3.0 is an
+  /// Integer 16, 3.5 is not. Nothing is rounded, and no text becomes a number or a date.
+  ///
+  /// - Throws: `.undefinedKey`; `.invalidValue` if the property does not take the value;
+  ///   `.managedObjectExternalRelationship` for an object of another store.
   public final func setValue(_ value: Any?, forKey key: String) throws(ManagedObjectError) {
     try setValue(value, at: try number(of: key))
   }
@@ -120,9 +123,7 @@ extension ManagedObject {
   /// The number of a property, or of a part of a composite attribute.
   final func number(of key: String) throws(ManagedObjectError) -> Int {
     if let p = plan.property(named: key) { return p }
-    throw objectError(
-      .undefinedKey,
-      "\(plan.name) has no property '\(key)'\(Suggestion.text(for: key, among: plan.properties.map(\.name)))", key: key)
+    return try naming { () throws(ManagedObjectError) in try plan.number(of: key) }
   }
 
   /// - Parameter holds: Whether the object holds the objects of a relationship from now on: see ``HeldObjects``.
@@ -170,22 +171,13 @@ extension ManagedObject {
       let stored = try converted(value, property, type)
       try setStoredValue(p, stored)
       if case .transformable = type, let value = StoredValue.unwrapped(value), !(value is Data),
-        !(value is StoredValue), transformer(of: property).transformer != nil
+        !(value is StoredValue), transformer(of: property) != nil
       {
         needExtras().transformed[p] = value
       }
     case .composite:
-      guard let parts = StoredValue.unwrapped(value) else {
-        for part in property.parts where plan.properties[part].kind != .composite { try setValue(nil, at: part) }
-        return
-      }
-      guard let parts = parts as? [String: Any] else { throw refusal(value, property, "a dictionary of its parts") }
-      for key in parts.keys.sorted() { _ = try number(of: "\(property.name).\(key)") }
-      for part in property.parts where plan.properties[part].kind != .composite {
-        let name = String(
-          decoding: plan.properties[part].name.utf8.dropFirst(property.name.utf8.count + 1), as: UTF8.self)
-        try setValue(parts[name], at: part)
-      }
+      let parts = try naming { () throws(ManagedObjectError) in try plan.parts(of: value, property) }
+      for (part, value) in parts { try setValue(value, at: part) }
     case .toOne: try setToOne(p, try destination(value, property))
     case .toMany, .orderedToMany: try setToMany(p, try destinations(value, property))
     case .fetched:
@@ -233,23 +225,25 @@ extension ManagedObject {
   final func converted(
     _ value: Any?, _ property: PropertyPlan, _ type: AttributeType
   ) throws(ManagedObjectError) -> StoredValue {
-    if case .transformable = type, let value = StoredValue.unwrapped(value), !(value is Data), !(value is StoredValue) {
-      return .data(try bytes(of: value, property))
+    let transformers = context?.transformers
+    return try naming { () throws(ManagedObjectError) in try plan.stored(value, property, type, transformers) }
+  }
+
+  /// Adds the object to an error of its entity.
+  private final func naming<Result>(
+    _ body: () throws(ManagedObjectError) -> Result
+  ) throws(ManagedObjectError) -> Result {
+    do throws(ManagedObjectError) { return try body() } catch {
+      var error = error
+      error.objectID = objectID
+      throw error
     }
-    if let stored = StoredValue(any: value, type: type) { return stored }
-    if case .binaryData = type, let value = StoredValue.unwrapped(value) as? any CodableAttributeValue {
-      return .data(try bytes(of: value, property))
-    }
-    throw refusal(value, property, type.modelName)
   }
 
   final func refusal(_ value: Any?, _ property: PropertyPlan, _ wanted: String) -> ManagedObjectError {
-    let value = StoredValue.unwrapped(value)
-    let text = value.map { String("\($0)".prefix(60)) } ?? "nil"
-    let type = value.map { "\(Swift.type(of: $0)) " } ?? ""
-    return objectError(
-      .invalidValue, "\(plan.name).\(property.name) requires \(wanted), not \(type)\(text)", key: property.name,
-      value: text)
+    var error = plan.refusal(value, property, wanted)
+    error.objectID = objectID
+    return error
   }
 
   final func destination(_ value: Any?, _ property: PropertyPlan) throws(ManagedObjectError) -> ManagedObject? {

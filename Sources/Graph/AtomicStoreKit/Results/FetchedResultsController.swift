@@ -66,7 +66,7 @@ public final class FetchedResultsController<Result: ManagedObject> {
   ///
   /// - Throws: as ``ManagedObjectContext/fetch(_:)``; `.invalidFetch` for a section key path that leads to objects.
   public func performFetch() throws {
-    try order.reset(to: try managedObjectContext.fetch(fetchRequest))
+    try fetchAll()
     list = order.list
     regroupedIndex = nil
     error = nil
@@ -75,6 +75,13 @@ public final class FetchedResultsController<Result: ManagedObject> {
       observation = managedObjectContext.observe { [weak self] event in self?.follow(event) }
     }
     publishSnapshot()
+  }
+
+  /// A request that leaves out pending changes orders objects, and divides them, by the values that their stores have.
+  private func fetchAll() throws {
+    try managedObjectContext.withStoredValues(of: try managedObjectContext.fetch(fetchRequest), fetchRequest) {
+      try order.reset(to: $0, from: $1)
+    }
   }
 
   // MARK: Results
@@ -160,7 +167,7 @@ public final class FetchedResultsController<Result: ManagedObject> {
     do {
       // After an error no one knows which changes were missed.
       if error != nil || needsWholeFetch {
-        try order.reset(to: try managedObjectContext.fetch(fetchRequest))
+        try fetchAll()
       } else {
         let touched = changes.inserted + updated
         let present = try touched.compactMap { try result($0) }

@@ -24,11 +24,17 @@ struct FetchedResultsOrder<Result: ManagedObject> {
   func contains(_ object: ManagedObject) -> Bool { known[ObjectIdentifier(object)] != nil }
 
   /// Takes objects that are in order already.
-  mutating func reset(to objects: [Result]) throws(ManagedObjectError) {
+  ///
+  /// - Parameter sources: The objects whose values count, by ID; an object that has none there counts with its own.
+  mutating func reset(
+    to objects: [Result], from sources: [ManagedObjectID: Result] = [:]
+  ) throws(ManagedObjectError) {
     var entries: ContiguousArray<Entry> = []
     entries.reserveCapacity(objects.count)
     // Serials go on until all is read: what fails half-way leaves the order as it was.
-    for object in objects { entries.append(try makeEntry(object)) }
+    for object in objects {
+      entries.append(try makeEntry(object, from: sources.isEmpty ? object : sources[object.objectID] ?? object))
+    }
     setSorted(entries)
     known = [:]
     known.reserveCapacity(entries.count)
@@ -44,7 +50,7 @@ struct FetchedResultsOrder<Result: ManagedObject> {
     // Values are read before anything changes: reading them may fail.
     var entries: [Entry] = []
     for object in present {
-      entries.append(try makeEntry(object, serial: known[ObjectIdentifier(object)]?.serial))
+      entries.append(try makeEntry(object, from: object, serial: known[ObjectIdentifier(object)]?.serial))
     }
     let removed = gone.compactMap { object in
       known.removeValue(forKey: ObjectIdentifier(object)).map { (object: $0.object, place: position(of: $0)) }
@@ -114,10 +120,12 @@ struct FetchedResultsOrder<Result: ManagedObject> {
     return known[ObjectIdentifier(object)].map { position(of: $0) }
   }
 
-  private mutating func makeEntry(_ object: Result, serial: Int? = nil) throws(ManagedObjectError) -> Entry {
-    let values = try SortKey.values(of: object, by: keys)
+  private mutating func makeEntry(
+    _ object: Result, from source: Result, serial: Int? = nil
+  ) throws(ManagedObjectError) -> Entry {
+    let values = try SortKey.values(of: source, by: keys)
     var section = 0
-    if let sectionKeyPath { section = number(of: try sectionName(of: object, sectionKeyPath)) }
+    if let sectionKeyPath { section = number(of: try sectionName(of: source, sectionKeyPath)) }
     defer { if serial == nil { nextSerial += 1 } }
     return Entry(object, values: values, serial: serial ?? nextSerial, section: section)
   }

@@ -97,7 +97,7 @@ extension PersistentStoreError {
     PersistentStoreError(
       .changedOnDisk, "the store was modified on disk since it was opened", at: StoreLocation(file: path))
   }
-  static func readOnly(_ path: String) -> PersistentStoreError {
+  package static func readOnly(_ path: String) -> PersistentStoreError {
     PersistentStoreError(.readOnly, "the store is open read-only", at: StoreLocation(file: path))
   }
 }

@@ -67,7 +67,7 @@ package enum NumberOrder {
   }
 
   /// Whether a number, or a date's number of seconds, is not-a-number; nil for other values.
-  private static func isNotANumber(_ value: StoredValue) -> Bool? {
+  package static func isNotANumber(_ value: StoredValue) -> Bool? {
     if case .date(let date) = value { return date.timeIntervalSinceReferenceDate.isNaN }
     return Number(value)?.isNotANumber
   }

@@ -66,6 +66,14 @@ package final class StepBudget {
     return nil
   }
 
+  /// As ``attempt(_:)``, for a way whose errors count.
+  package func tryFirst<Result>(_ body: () throws -> Result?) rethrows -> Result? {
+    let before = left
+    if let result = try body() { return result }
+    giveBack(to: before)
+    return nil
+  }
+
   /// Gives back the steps that were taken since there were so many, unless there were too few.
   package func giveBack(to before: Int) { if !isUndecided { left = before } }
 

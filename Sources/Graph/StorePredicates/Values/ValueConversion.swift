@@ -63,12 +63,40 @@ package struct ValueConversion {
     }
   }
 
-  /// What an attribute is set to where an expression has the value: that, an equal value of the attribute's type, or
-  /// the floating-point number that is nearest: a quotient of decimals has up to 38 digits, and expressions are
-  /// computed in doubles also where the attribute is a float. Nil where there is none.
-  package static func assigned(_ value: StoredValue, to type: AttributeType) -> StoredValue? {
+  /// What an attribute stores for a value that a program gives: a value of the attribute's type, what the value is
+  /// represented by, or an equal number. Nil for a value of another type, which is refused.
+  package static func taken(_ value: Any?, by type: AttributeType) -> StoredValue? {
+    if let stored = StoredValue(any: value, type: type) { return stored }
+    guard type.valueKind.isNumber, let value = StoredValue.unwrapped(value) else { return nil }
+    return (value as? StoredValue ?? StoredValue(guessing: value)).flatMap { equalNumber($0, type) }
+  }
+
+  /// As above, for a value as stores have it.
+  package static func taken(_ value: StoredValue, by type: AttributeType) -> StoredValue? {
+    type.accepts(value) ? value : equalNumber(value, type)
+  }
+
+  /// The number of a type that equals one of another type.
+  private static func equalNumber(_ value: StoredValue, _ type: AttributeType) -> StoredValue? {
+    switch value {
+    case .double(let number) where number.isNaN && type.valueKind == .float: return .float(Float(number))
+    case .integer, .double, .float, .decimal:
+      guard type.valueKind.isNumber, let number = ValueConversion(from: .double, to: type)?.number(value) else { return nil }
+      return type.accepts(number) ? number : nil
+    default: return nil
+    }
+  }
+
+  /// What an attribute is set to where an expression has the value: what the attribute takes of a program, or the
+  /// floating-point number that is nearest: a quotient of decimals has up to 38 digits, and expressions are computed in
+  /// doubles also where the attribute is a float. A literal may be the text of a date, as in a comparison. Nil where
+  /// there is none.
+  package static func assigned(
+    _ value: StoredValue, of expression: FetchExpression, to type: AttributeType
+  ) -> StoredValue? {
     if type.accepts(value) { return value }
     if case .string(let text) = value, type.valueKind == .uri { return .uri(text) }
+    if type.valueKind == .date { return expression.dateOfLiteral.map { .date($0) } }
     switch (type.valueKind, value) {
     case (.float, .double(let number)) where number.isFinite:
       let nearest = Float(number)
@@ -79,12 +107,7 @@ package struct ValueConversion {
       return nearest(number, ExactText.float).map { .float($0) }
     default: break
     }
-    for source in [AttributeType.integer64, .double, .decimal] {
-      if let converted = ValueConversion(from: source, to: type)?.convert(value), type.accepts(converted) {
-        return converted
-      }
-    }
-    return nil
+    return equalNumber(value, type)
   }
 
   /// The floating-point number that is nearest to a decimal; nil where that is infinite, or a zero that is not meant.
@@ -99,14 +122,18 @@ package struct ValueConversion {
   /// not-a-number, as `nan` or with its bits. Nil for all other texts and types.
   package static func unusualNumber(_ text: String, as type: AttributeType) -> StoredValue? {
     guard DecimalNumber(text).map(\.isNaN) ?? true else { return nil }
+    let bytes = Array(text.utf8)
     // A number that would become zero is out of range.
-    let digits = text.prefix { $0 != "e" && $0 != "E" }
-    let isZero = !digits.contains { $0 >= "1" && $0 <= "9" }
+    let isZero = !bytes.prefix { $0 | 0x20 != UInt8(ascii: "e") }.contains {
+      $0 > UInt8(ascii: "0") && $0 <= UInt8(ascii: "9")
+    }
     switch type.valueKind {
     case .double:
-      return ExactText.double(Array(text.utf8).span).flatMap { $0 == 0 && !isZero ? nil : .double($0) }
+      guard let number = ExactText.double(bytes.span), number != 0 || isZero else { return nil }
+      return WrittenNumber.holds(bytes.span, number) ? .double(number) : nil
     case .float:
-      return ExactText.float(Array(text.utf8).span).flatMap { $0 == 0 && !isZero ? nil : .float($0) }
+      guard let number = ExactText.float(bytes.span), number != 0 || isZero else { return nil }
+      return WrittenNumber.holds(bytes.span, number) ? .float(number) : nil
     default: return nil
     }
   }
@@ -149,6 +176,19 @@ package struct ValueConversion {
       if decimal.mantissa == 0, text.utf8.first == UInt8(ascii: "-") {
         if type.valueKind == .double { return .double(-0.0) }
         if type.valueKind == .float { return .float(-0.0) }
+      }
+      let bytes = Array(text.utf8)
+      // What would become zero is out of range.
+      let isZero = decimal.mantissa == 0
+      if type.valueKind == .double, let number = ExactText.double(bytes.span), number != 0 || isZero,
+        WrittenNumber.holds(bytes.span, number)
+      {
+        return .double(number)
+      }
+      if type.valueKind == .float, let number = ExactText.float(bytes.span), number != 0 || isZero,
+        WrittenNumber.holds(bytes.span, number)
+      {
+        return .float(number)
       }
       value = .decimal(decimal)
     }

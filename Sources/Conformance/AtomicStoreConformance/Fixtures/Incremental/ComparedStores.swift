@@ -262,7 +262,7 @@ package struct ComparedStores {
     let versions = try stores.map { try Self.versions(of: context, in: $0) }
     let ids: [ManagedObjectID]
     do {
-      let rows = values.sorted { $0.key < $1.key }.map { RowAssignment($0.key, .expression($0.value, whenUnfit: nil)) }
+      let rows = values.sorted { $0.key < $1.key }.map { RowAssignment($0.key, .expression($0.value)) }
       ids =
         try context.updateRows(request, rows)?.ids
         ?? context.execute(
