@@ -158,7 +158,7 @@ import Testing
         .toOne(ObjectReference(entityName: "Project", reference: .integer(7))), forKey: "favorite", of: node)
     }
     let error = try #require(throws: MigrationError.self) { _ = try Self.migrated(nodes, [model(false)]) }
-    #expect(error.obstacles.map(\.reason) == ["Person/1 names Project/7, which is no Record any more"])
+    #expect(error.obstacles.map(\.reason) == ["Person/1 names Project/7, which is not a Record any more"])
     #expect(error.obstacles.map(\.objectCount) == [2] && error.losses.map(\.subject) == ["Person.nick"])
   }
 

@@ -209,7 +209,7 @@ extension MappingApplication {
     obstacles.append(
       MappingObstacle(
         entityName: entity.name, propertyName: slot.name,
-        reason: "\(entity.name)/\(reader.reference(row: first.row)) names \(found), which is no "
+        reason: "\(entity.name)/\(reader.reference(row: first.row)) names \(found), which is not a "
           + "\(slot.relationship?.destinationEntityName ?? slot.name) any more", objectCount: count))
   }
 }

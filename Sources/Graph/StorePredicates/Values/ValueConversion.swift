@@ -81,7 +81,9 @@ package struct ValueConversion {
     switch value {
     case .double(let number) where number.isNaN && type.valueKind == .float: return .float(Float(number))
     case .integer, .double, .float, .decimal:
-      guard type.valueKind.isNumber, let number = ValueConversion(from: .double, to: type)?.number(value) else { return nil }
+      guard type.valueKind.isNumber, let number = ValueConversion(from: .double, to: type)?.number(value) else {
+        return nil
+      }
       return type.accepts(number) ? number : nil
     default: return nil
     }
