@@ -1,4 +1,4 @@
-/// Texts whose numbers are found together, see ``takeNumbers(from:)``.
+/// Texts whose numbers are found together, see ``TextNumbers``.
 package struct TextBatch: Sendable {
   /// The bytes of all texts, one text after the other. What is appended belongs to the next text, see ``endText()``.
   package var bytes: [UInt8] = []
@@ -37,13 +37,5 @@ package struct TextBatch: Sendable {
   package mutating func append(_ text: UnsafeBufferPointer<UInt8>) {
     bytes.append(contentsOf: text)
     endText()
-  }
-
-  /// Returns the numbers of the texts, as if they were added one after the other, and removes them from the batch.
-  package mutating func takeNumbers(from texts: inout TextNumbers) -> [Int] {
-    texts.add(&self)
-    bytes.removeAll(keepingCapacity: true)
-    ends.removeAll(keepingCapacity: true)
-    return numbers
   }
 }

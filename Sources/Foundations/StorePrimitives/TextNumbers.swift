@@ -198,3 +198,13 @@ package struct TextNumbers: Sendable {
     return UInt32(truncatingIfNeeded: result ^ result >> 32)
   }
 }
+
+extension TextBatch {
+  /// Returns the numbers of the texts, as if they were added one after the other, and removes them from the batch.
+  package mutating func takeNumbers(from texts: inout TextNumbers) -> [Int] {
+    texts.add(&self)
+    bytes.removeAll(keepingCapacity: true)
+    ends.removeAll(keepingCapacity: true)
+    return numbers
+  }
+}

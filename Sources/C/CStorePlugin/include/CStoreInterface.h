@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "9456adf5473ffc298123b1b35f2a303ee06ea80d13d2afaa62b121fb0b6b9a30"
+#define ASP_INTERFACE "53b7079908d8526a018d68c89e4dd6175d493370f073adb5d89f669ca46ef83a"
