@@ -184,6 +184,24 @@ import Testing
       #expect(back.code == 0, "\(back.errors)")
       #expect(try Command.run("diff", "wrong\(number).xml", "back\(number).xml", in: folder.path).code == 0)
     }
+    // What was broken may stay as it was, not become something else that is wrong.
+    let broken = try String(contentsOfFile: folder("w1/P.csv"), encoding: .utf8)
+    try broken.replacing("abcd", with: "abcde").write(toFile: folder("w1/P.csv"), atomically: false, encoding: .utf8)
+    let other = try Command.run("import", "w1", "-o", "other.xml", "--read-option", "edited=accept", in: folder.path)
+    #expect(other.code == 65 && other.errors.contains("'abcde' breaks the rule"), "\(other)")
+  }
+
+  @Test("warnings that a store has many of do not hide what an edit of its tables breaks")
+  func manyWarnings() throws {
+    let folder = try Self.folder()
+    let teams = "id,x\n" + (1...10_001).map { "\($0),\n" }.joined()
+    try teams.write(toFile: folder("Team.csv"), atomically: false, encoding: .utf8)
+    try Self.make("many.xml", folder, model: "Loose")
+    #expect(try Command.run("tables", "many.xml", "-o", "t", in: folder.path).code == 0)
+    let table = try String(contentsOfFile: folder("t/P.csv"), encoding: .utf8)
+    try table.replacing("ab", with: "").write(toFile: folder("t/P.csv"), atomically: false, encoding: .utf8)
+    let result = try Command.run("import", "t", "-o", "new.xml", "--read-option", "edited=accept", in: folder.path)
+    #expect(result.code == 65 && result.errors.contains("(P/1.code): a value is needed"), "\(result)")
   }
 
   @Test("a derived attribute that its type cannot hold is refused, whatever changes what it is computed of")

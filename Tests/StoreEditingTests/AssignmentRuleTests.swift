@@ -193,7 +193,10 @@ import Testing
   func expressions(_ assignment: String, _ expected: String?) throws {
     let directory = try TemporaryDirectory("assignment-rule")
     let parsed = try PropertyAssignment(parsing: assignment)
-    guard case .expression(let expression) = parsed.source else { return }
+    guard case .expression(let expression) = parsed.source else {
+      Issue.record("\(assignment) is not an expression")
+      return
+    }
     let ways = [
       Way(name: "batch update") { context, key, _ in
         try Way.object(context).setValue("2020-01-01", forKey: "text")

@@ -25,6 +25,29 @@ import Testing
     #expect(try anonymizer.anonymize(Self.library()).nodes.value("Loan", 1, "borrower") != one)
   }
 
+  @Test(
+    "hashes of integers and UUIDs are values of their types, whatever the salt",
+    arguments: [AttributeType.integer16, .integer32, .integer64, .uuid])
+  func typedHashes(_ type: AttributeType) throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [EntityDescription(name: "Item", properties: [.attribute("key", type)])]))
+    let builder = NodeTableBuilder(model: model)
+    let value: StoredValue = type == .uuid ? .uuid(UUID()) : .integer(7)
+    try builder.beginNode(entity: 0, reference: .integer(1))
+    try builder.set(value, slot: 0)
+    let nodes = try builder.finish()
+    var found: Set<StoredValue> = []
+    for salt in 0..<64 {
+      var anonymizer = StoreAnonymizer(salt: "\(salt)")
+      anonymizer.rules = ["Item": ["key": .hash]]
+      let hashed = try anonymizer.anonymize(nodes).nodes.value("Item", 1, "key")
+      #expect(type.accepts(hashed) && !hashed.isNull)
+      if case .integer(let number) = hashed { #expect(number >= 0) }
+      found.insert(hashed)
+    }
+    #expect(found.count > 60)
+  }
+
   @Test("a sequence goes on through all entities of a hierarchy")
   func sequenceOfHierarchy() throws {
     let email = PropertyDescription.attribute(AttributeDescription(name: "email", type: .string))

@@ -105,6 +105,52 @@ import Testing
     }
   }
 
+  @Test("a renamed composite in a composite is followed")
+  func nestedComposites() throws {
+    func model(_ name: String, _ was: String?) throws -> ManagedObjectModel {
+      try Self.model(
+        [EntityDescription(name: "Person", properties: [.attribute("address", .composite("Address"))])],
+        composites: [
+          CompositeDescription(
+            name: "Address",
+            attributes: [AttributeDescription(name: name, type: .composite("Geo"), renamingIdentifier: was)]),
+          CompositeDescription(name: "Geo", attributes: [AttributeDescription(name: "lat", type: .double)]),
+        ])
+    }
+    let nodes = try Self.nodes(try model("geo", nil), [(1, ["address.geo.lat": .double(1.5)])])
+    let migrated = try Self.migrated(nodes, [model("spot", "geo")]).nodes
+    let node = try #require(migrated.handles(of: 0).first)
+    #expect(migrated.value(forKey: "address.spot.lat", of: node) == .double(1.5))
+  }
+
+  @Test("what an object broke before does not excuse what it breaks now, or breaks more")
+  func otherBreach() throws {
+    func model(_ minimum: Int, _ maximum: Int) throws -> ManagedObjectModel {
+      try Self.model([
+        EntityDescription(
+          name: "Person",
+          properties: [
+            .relationship(
+              RelationshipDescription(
+                name: "friends", destinationEntityName: "Person", inverseName: nil, isOptional: false,
+                minimumCount: minimum, maximumCount: maximum))
+          ])
+      ])
+    }
+    func person(_ number: Int64) -> ObjectReference {
+      ObjectReference(entityName: "Person", reference: .integer(number))
+    }
+    // Each has three friends.
+    let old = try model(0, 2)
+    var nodes = try Self.nodes(old, [(1, [:]), (2, [:]), (3, [:])])
+    for node in nodes.handles(of: 0) {
+      try nodes.setValue(.toMany([person(1), person(2), person(3)]), forKey: "friends", of: node)
+    }
+    #expect(try Self.migrated(nodes, [model(1, 2)]).nodes.count == 3)
+    let error = try #require(throws: MigrationError.self) { _ = try Self.migrated(nodes, [model(4, 0)]) }
+    #expect(error.obstacles.map(\.objectCount) == [3])
+  }
+
   @Test("objects that have more than a new maximum count are named; those that had before are left")
   func maximum() throws {
     func model(_ maximum: Int) throws -> ManagedObjectModel {

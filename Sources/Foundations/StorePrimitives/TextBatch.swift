@@ -18,14 +18,16 @@ package struct TextBatch: Sendable {
   /// How many texts are worth adding together: many more searches than a processor does at once, and less than its
   /// first cache.
   package static let size = 256
+  /// How many bytes are: long texts take more time than the memory is waited for.
+  private static let byteCount = 1 << 18
 
   package init() {}
 
   /// The number of texts.
   package var count: Int { ends.count }
 
-  /// Whether the batch has ``size`` texts.
-  package var isFull: Bool { ends.count >= Self.size }
+  /// Whether the batch has ``size`` texts, or long ones.
+  package var isFull: Bool { ends.count >= Self.size || bytes.count >= Self.byteCount }
 
   /// Ends the text to which bytes were appended.
   package mutating func endText() { ends.append(bytes.count) }

@@ -267,8 +267,9 @@ extension ManagedObjectContext {
     guard case .attribute(let attribute) = property, [.date, .string, .uuid, .uri].contains(attribute.type) else {
       return ""
     }
-    if attribute.type == .date, case .constant(.string(let text)) = expression { return hint(text, .date) }
-    return "; write \(assignment.writtenAsText)"
+    if attribute.type == .date { return hint("", .date) }
+    let text = attribute.type == .string ? " for the text, CAST(\(expression), 'NSString') for the value" : ""
+    return "; write \(assignment.writtenAsText)\(text)"
   }
 
   // MARK: Relationships

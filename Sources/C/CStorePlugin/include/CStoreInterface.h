@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "53b7079908d8526a018d68c89e4dd6175d493370f073adb5d89f669ca46ef83a"
+#define ASP_INTERFACE "4139a02c0bd42356e979fdab4ab2fd30d7a1fb68ba87bab50a058ce54aee9d68"

@@ -131,7 +131,8 @@ package struct StoreAnonymizer: Sendable {
       let text = String(bits, radix: 16)
       return .string(String(repeating: "0", count: 16 - text.count) + text)
     case .integer:
-      return .integer(type.integerBits == 64 ? Int64(bits >> 1) : Int64(bits) & type.integerRange.upperBound)
+      return .integer(
+        type.integerBits == 64 ? Int64(bits >> 1) : Int64(truncatingIfNeeded: bits) & type.integerRange.upperBound)
     case .uuid:
       let bytes = Array(digest.prefix(16))
       return bytes.withUnsafeBytes { .uuid(UUID(uuid: $0.loadUnaligned(as: uuid_t.self))) }

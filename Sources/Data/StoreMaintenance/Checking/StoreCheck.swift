@@ -25,6 +25,9 @@ public struct StoreCheck: Sendable {
   package var options: StoreOptions = [:]
   /// How many findings to list of each kind; nil for all.
   package var maximumFindingCount: Int?
+  /// Whether to-manys that are not optional, have no minimum count and are empty are no findings: they are warnings
+  /// otherwise.
+  var allowsEmptyToManys = false
 
   /// Creates a check that finds the type out by content and lists everything.
   public init(registry: StoreRegistry) { self.registry = registry }
@@ -122,7 +125,7 @@ public struct StoreCheck: Sendable {
     }
     let budget = StepBudget()
     for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
-      EntityCheck(nodes, entity, budget).run(&list)
+      EntityCheck(nodes, entity, budget).run(&list, mayBeEmpty: { _, _ in allowsEmptyToManys })
     }
     for disagreement in nodes.inverseDisagreements() {
       list.add(

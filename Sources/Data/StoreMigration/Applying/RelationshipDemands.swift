@@ -37,9 +37,13 @@ struct RelationshipDemands {
       let reference = reader.reference(row: row)
       if let before, let oldRule = before.slot.relationship.flatMap({ ValidationRule($0) }),
         let node = old.handle(for: ObjectReference(entityName: before.entity.name, reference: reference)),
-        Self.isUnmet(oldRule, before.slot, Self.count(old.reader(of: node.entity), before.slot, node.row))
+        case let former = Self.count(old.reader(of: node.entity), before.slot, node.row),
+        Self.isUnmet(oldRule, before.slot, former)
       {
-        continue
+        // It may stay, or come closer to the bound.
+        let wasExceeded = Self.isExceeded(oldRule, before.slot, former)
+        let isExceeded = Self.isExceeded(rule, slot, count)
+        if wasExceeded == isExceeded, isExceeded ? count <= former : count >= former { continue }
       }
       if Self.isExceeded(rule, slot, count) { exceeding.append(reference) } else { missing.append(reference) }
     }

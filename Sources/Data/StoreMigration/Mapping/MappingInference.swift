@@ -159,16 +159,23 @@ struct MappingInference {
   }
 
   /// What the slot was called before; nil where it had the name that it has. A part of a composite may have had another
-  /// name, or the composite.
+  /// name, or a composite that it is in.
   private func renamingIdentifier(_ slot: Slot, _ entity: Entity) -> String? {
     guard let part = slot.attribute, part.name != slot.name else {
       return slot.attribute?.renamingIdentifier ?? slot.relationship?.renamingIdentifier
     }
-    let composite = entity.attributesByName.values.first { slot.name.hasPrefix($0.name + ".") }
-    guard composite?.renamingIdentifier != nil || part.renamingIdentifier != nil else { return nil }
-    var name = String(slot.name.dropLast(part.name.count)) + (part.renamingIdentifier ?? part.name)
-    if let composite, let former = composite.renamingIdentifier { name = former + name.dropFirst(composite.name.count) }
-    return name
+    var attributes = Array(entity.attributesByName.values)
+    var rest = Substring(slot.name)
+    var names: [String] = []
+    var isRenamed = false
+    while let attribute = attributes.first(where: { rest == $0.name || rest.hasPrefix($0.name + ".") }) {
+      names.append(attribute.renamingIdentifier ?? attribute.name)
+      isRenamed = isRenamed || attribute.renamingIdentifier != nil
+      rest = rest.dropFirst(attribute.name.count + 1)
+      guard case .composite(let name) = attribute.type else { break }
+      attributes = entity.model.description.composites.first { $0.name.hasSameScalars(as: name) }?.attributes ?? []
+    }
+    return isRenamed && rest.isEmpty ? names.joined(separator: ".") : nil
   }
 
   /// The slots of the source by those of the destination.

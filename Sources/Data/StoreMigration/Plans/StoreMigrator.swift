@@ -58,20 +58,33 @@ public struct StoreMigrator: Sendable {
     var result = Result(nodes: try nodes.canonical(), steps: [])
     var account = LossAccount(of: result.nodes)
     for stage in stages {
-      do { try run(stage, &result, &account, store) } catch var error as MigrationError {
-        if !plan.allowsLoss { error.losses = result.steps.flatMap(\.losses) + error.losses }
+      // What a handler does may be more than the graph shows.
+      if stage.handler != nil { try refuseLosses(result.steps, account) }
+      do { try run(stage, &result, &account, store) } catch {
+        do { try refuseLosses(result.steps, account) } catch var losses as MigrationError {
+          guard let error = error as? MigrationError else { throw losses }
+          (losses.obstacles, losses.step, losses.mappingModelPath) = (
+            error.obstacles, error.step, error.mappingModelPath
+          )
+          losses.losses += error.losses
+          throw losses
+        }
         throw error
       }
     }
+    // After the last step, so that the losses of all of them are listed.
+    try refuseLosses(result.steps, account)
     let superseded = account.superseded
     for index in result.steps.indices { result.steps[index].losses.removeAll { superseded.contains($0) } }
-    // After the last step, so that the losses of all of them are listed.
-    let lossy = result.steps.filter { !$0.losses.isEmpty }
-    guard lossy.isEmpty || plan.allowsLoss else {
-      throw MigrationError(
-        obstacles: [], losses: lossy.flatMap(\.losses), step: lossy.count == 1 ? lossy[0].name : nil)
-    }
     return result
+  }
+
+  /// Refuses what steps lose, unless that is allowed.
+  private func refuseLosses(_ steps: [Step], _ account: LossAccount) throws {
+    let superseded = account.superseded
+    let lossy = steps.map { ($0.name, $0.losses.filter { !superseded.contains($0) }) }.filter { !$0.1.isEmpty }
+    guard !lossy.isEmpty, !plan.allowsLoss else { return }
+    throw MigrationError(obstacles: [], losses: lossy.flatMap(\.1), step: lossy.count == 1 ? lossy[0].0 : nil)
   }
 
   /// Refuses objects that break a uniqueness constraint after the migration, and did not before: the next save would

@@ -154,12 +154,17 @@ extension ManagedObject {
     switch (property.kind, value) {
     case (.attribute(let type), .value(let value)):
       if let assigned = ValueConversion.assigned(value, of: expression, to: type) { return assigned }
-      throw refusal(value.displayText, property, type.modelName)
-    case (.attribute(let type), _): throw refusal("an object or a list", property, type.modelName)
+      throw unfit(value.displayText, "of type \(type.modelName)", key)
+    case (.attribute(let type), _): throw unfit("an object or a list", "of type \(type.modelName)", key)
     case (.composite, .value(.null)), (.composite, .composite): return value.any
-    case (.composite, _), (.fetched, _): throw refusal("\(expression)", property, "an expression of its kind")
+    case (.composite, _), (.fetched, _): throw unfit("\(expression)", "an expression of its kind", key)
     case (.toOne, _), (.toMany, _), (.orderedToMany, _): return try objects(value, property)
     }
+  }
+
+  /// The error for a value that an expression came to.
+  private final func unfit(_ value: String, _ wanted: String, _ key: String) -> ManagedObjectError {
+    objectError(.invalidValue, "\(value) is not \(wanted)", key: key, value: value)
   }
 
   private final func objects(
@@ -168,12 +173,12 @@ extension ManagedObject {
     var found: [ManagedObject] = []
     for element in value.elements {
       guard case .object(let subject) = element, let object = subject as? ManagedObject else {
-        throw refusal(element.any.map { "\($0)" }, property, "an object")
+        throw unfit(element.any.map { "\($0)" } ?? "nil", "an object", property.name)
       }
       found.append(object)
     }
     if property.isToMany { return property.kind == .toMany ? Set(found) : found }
-    guard found.count < 2 else { throw refusal("\(found.count) objects", property, "one object") }
+    guard found.count < 2 else { throw unfit("\(found.count) objects", "one object", property.name) }
     return found.first
   }
 }

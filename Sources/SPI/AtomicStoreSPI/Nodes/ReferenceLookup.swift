@@ -198,16 +198,23 @@ private final class ReferenceColumns: Sendable {
       var texts = TextNumbers()
       var nodes: [UInt64] = []
       var batch = TextBatch()
+      var waiting: [UInt64] = []
+      func take() {
+        // The first object with a text has it, should a second one be there.
+        for (number, bits) in zip(batch.takeNumbers(from: &texts), waiting) where number == nodes.count {
+          nodes.append(bits)
+        }
+        waiting.removeAll(keepingCapacity: true)
+      }
       texts.reserve(tables.reduce(0) { $0 + $1.rows })
       for (entity, column, rows) in tables {
         for row in 0..<min(rows, column.header.pointee.capacity) where column.header.pointee.isPresent(row) {
-          // They are unique, so each has the next number.
           batch.append(column.header.pointee.bytes(row))
-          nodes.append(NodeHandle(entity: entity, row: row).bits)
-          if batch.isFull { _ = batch.takeNumbers(from: &texts) }
+          waiting.append(NodeHandle(entity: entity, row: row).bits)
+          if batch.isFull { take() }
         }
       }
-      _ = batch.takeNumbers(from: &texts)
+      take()
       self.texts = texts
       self.nodes = nodes
     }

@@ -6,9 +6,9 @@ extension StoredValue {
   ///
   /// ```swift
   /// switch slot.valueKind {
-  /// case .integer: print(reader.integer(slot: slot.index, row: row))
-  /// case .string, .uri: print(reader.string(slot: slot.index, row: row))
-  /// default: print(reader.value(slot: slot.index, row: row))
+  /// case .toOne, .toMany: print("\(slot.name) is a relationship")
+  /// case .string, .uri: print("\(slot.name) holds texts")
+  /// default: print("\(slot.name) holds other values")
   /// }
   /// ```
   public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
