@@ -25,8 +25,8 @@ public struct StoreCheck: Sendable {
   package var options: StoreOptions = [:]
   /// How many findings to list of each kind; nil for all.
   package var maximumFindingCount: Int?
-  /// Whether to-manys that are not optional, have no minimum count and are empty are no findings: they are warnings
-  /// otherwise.
+  /// Whether to-manys that are not optional, have no minimum count and are empty are left out: otherwise, they are
+  /// warnings.
   var allowsEmptyToManys = false
 
   /// Creates a check that finds the type out by content and lists everything.
