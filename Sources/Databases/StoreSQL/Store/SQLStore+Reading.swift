@@ -345,7 +345,10 @@ extension SQLStore {
   /// The error of a statement, or one that names the object with a value that the statement cannot have compared: a
   /// database does not say which row it is.
   func named(_ error: PersistentStoreError) -> PersistentStoreError {
-    guard error.code == .malformed, error.message.contains("is not a decimal number"), let schema else { return error }
+    // The words of SQLite's function, and of PostgreSQL's cast.
+    guard error.code == .malformed, let schema,
+      ["is not a decimal number", "for type numeric"].contains(where: { error.message.contains($0) })
+    else { return error }
     for root in schema.tables.keys.sorted().map({ schema.model.entity(at: $0) }) {
       for entity in root.hierarchy where !entity.isAbstract {
         for slot in entity.slots where slot.attributeType == .decimal {
