@@ -267,7 +267,13 @@ extension ManagedObjectContext {
     guard case .attribute(let attribute) = property, [.date, .string, .uuid, .uri].contains(attribute.type) else {
       return ""
     }
-    if attribute.type == .date { return hint("", .date) }
+    if attribute.type == .date {
+      // A calculation is most likely a date without quotes, which needs its colon only.
+      switch expression {
+      case .constant(.string), .keyPath: return hint("", .date)
+      default: break
+      }
+    }
     let text = attribute.type == .string ? " for the text, CAST(\(expression), 'NSString') for the value" : ""
     return "; write \(assignment.writtenAsText)\(text)"
   }
