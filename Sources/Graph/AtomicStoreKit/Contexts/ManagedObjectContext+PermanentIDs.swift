@@ -32,14 +32,20 @@ extension ManagedObjectContext {
     for object in new { registerPermanentID(of: object) }
   }
 
-  /// Makes a new object's reference its ID, by which the context finds it from now on.
-  private func registerPermanentID(of object: ManagedObject) {
+  /// Makes a new object's reference its ID, by which the context finds it from now on. The cache belongs to the topmost
+  /// context: it holds no object of a child, since it would not learn when that object ends.
+  func registerPermanentID(of object: ManagedObject) {
     object.flags.insert(.permanent)
+    guard let cache = object.cache, let reference = object.reference else { return }
     if parent == nil {
-      object.cache?.registerUnsaved(object)
+      cache.registerUnsaved(object)
+    } else if topmost.isTaken(reference, object, cache) {
+      // While its insertion was undone, another process saved an object with it.
+      object.reference = nil
+      object.flags.remove(.permanent)
     } else {
       options.newWithPermanentIDs[object.objectID] = WeakObject(object: object)
-      object.cache?.watchReference(of: object)
+      cache.watchReference(of: object)
     }
   }
 

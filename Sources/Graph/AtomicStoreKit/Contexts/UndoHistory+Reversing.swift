@@ -90,7 +90,8 @@ extension UndoHistory {
       note(object, context)
       return .transient(object, p, now)
     case .toOne(let object, let p, let value):
-      guard isChangeable(object) else { return nil }
+      // What stays deleted gets no links back.
+      guard isChangeable(object), value.map({ !context.isLost($0) }) ?? true else { return nil }
       let now = object.toOneObject(p)
       object.applyToOne(p, value)
       note(object, context)
@@ -102,14 +103,14 @@ extension UndoHistory {
       note(object, context)
       return .removed(object, p, member, place)
     case .removed(let object, let p, let member, let place):
-      guard isChangeable(object), !object.toManyContains(p, member) else { return nil }
+      guard isChangeable(object), !context.isLost(member), !object.toManyContains(p, member) else { return nil }
       object.applyAdd(p, member, at: place)
       note(object, context)
       return .added(object, p, member, place)
     case .order(let object, let p, let list):
       guard isChangeable(object) else { return nil }
       let now = object.toManyObjects(p)
-      object.applyOrder(p, list)
+      object.applyOrder(p, list.filter { !context.isLost($0) })
       note(object, context)
       return .order(object, p, now)
     }
@@ -159,8 +160,8 @@ extension ManagedObjectContext {
   ///
   /// - Returns: False if the object stays deleted: its store no longer has it, and its values were released.
   fileprivate func applyUndelete(_ object: ManagedObject) -> Bool {
+    if isLost(object) { return false }
     let isMissing = object.context === self && isMissing(object)
-    if isMissing, object.isFault { return false }
     unpropagated.removeAll { $0 === object }
     if object.context == nil {
       // Its insertion was undone, or it was saved meanwhile: it is a new object now, with its previous values.
@@ -173,8 +174,7 @@ extension ManagedObjectContext {
         object.reference = nil
         object.extras?.temporaryName = nil
       } else if object.reference != nil {
-        object.flags.insert(.permanent)
-        object.cache?.registerUnsaved(object)
+        registerPermanentID(of: object)
       }
       knowTemporaryID(of: object)
       inserted.append(object)
@@ -195,6 +195,15 @@ extension ManagedObjectContext {
     }
     noteInserted(object)
     return true
+  }
+
+  /// Whether a deleted object stays deleted: its store no longer has it, and its values were released before they were
+  /// kept for an undo.
+  fileprivate func isLost(_ object: ManagedObject) -> Bool {
+    if object.context === self { return object.isFault && object.flags.contains(.deleted) && isMissing(object) }
+    let gone = object.extras?.gone
+    return object.context == nil && (gone == .deletedHere || gone == .merged) && object.base == nil
+      && !object.plan.entity.slots.isEmpty && object.edits?.contains { $0 != nil } != true
   }
 
   /// Restores the other ends of an object that undo brought back after a save.
