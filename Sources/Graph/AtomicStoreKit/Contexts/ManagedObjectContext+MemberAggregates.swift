@@ -155,17 +155,23 @@ extension ManagedObjectContext {
     let place = ObjectIdentifier(connection)
     let state = session.states[place].flatMap { $0 } ?? connection.aggregates.withLock { $0.state }
     changes.aggregates = (state, session.used.contains(place))
+    guard let version = cache.currentVersion() else { return }
+    for (owner, _, _) in session.totals.values where owner.cache === cache {
+      guard let reference = owner.reference, let node = version.knownHandle(for: reference, root: owner.plan.root)
+      else { continue }
+      session.formerVersions[ObjectIdentifier(owner)] = version.rowVersion(of: node)
+    }
   }
 
   /// Remembers for other saves what this one has computed.
-  func rememberAggregates(in cache: StoreCache, _ before: NodeVersion, _ now: NodeVersion) {
+  func rememberAggregates(in cache: StoreCache, _ now: NodeVersion) {
     guard let connection = cache.connection, let session = saveSession?.aggregates,
       case .some(.some(let state)) = session.states[ObjectIdentifier(connection)]
     else { return }
     for (owner, expression, value) in session.totals.values where owner.cache === cache {
       guard let key = knownKey(of: expression, owner), let reference = owner.reference,
         let node = now.knownHandle(for: reference, root: owner.plan.root), let version = now.rowVersion(of: node),
-        let former = before.knownHandle(for: reference, root: owner.plan.root), before.rowVersion(of: former) != version
+        let former = session.formerVersions[ObjectIdentifier(owner)], former != version
       else { continue }
       connection.aggregates.withLock { known in
         if known.state == state { known.note(value, of: key, version: version) }

@@ -35,7 +35,7 @@ extension ManagedObjectContext {
       object.keepTransients()
     }
     for (cache, before, now) in versions {
-      rememberAggregates(in: cache, before, now)
+      rememberAggregates(in: cache, now)
       if cache.isIncremental { cache.replaceWindow(by: now) }
       for object in changes.inserted where object.cache === cache {
         if let reference = object.reference, let node = now.knownHandle(for: reference, root: object.plan.root) {
@@ -65,6 +65,8 @@ extension ManagedObjectContext {
 
   /// Lets objects read the new version if their values in it are the same as before.
   private func advance(_ cache: StoreCache, from before: NodeVersion, to now: NodeVersion) {
+    // A window that took over what was saved is what all of them read already.
+    guard now !== before else { return }
     var isUniform = true
     for object in cache.registeredObjects {
       guard let base = object.base, base !== now, let reference = object.reference else { continue }

@@ -47,6 +47,8 @@ final class SavedAggregates {
   var unchanged: [Key: (changed: [ManagedObjectID], value: Int128)] = [:]
   /// With the changes.
   var totals: [Key: (owner: ManagedObject, expression: FetchExpression, value: Int128)] = [:]
+  /// The row versions of their owners before the save.
+  var formerVersions: [ObjectIdentifier: Int64] = [:]
   /// By store: the state of what was known before; nil where nothing may be.
   var states: [ObjectIdentifier: Int?] = [:]
   /// The stores of which something was known, and not asked.
@@ -56,7 +58,9 @@ final class SavedAggregates {
   func beginPass() { members = nil }
 
   /// To be called when the store is to be asked again.
-  func beginAttempt() { (members, unchanged, totals, states, used) = (nil, [:], [:], [:], []) }
+  func beginAttempt() { 
+    (members, unchanged, totals, formerVersions, states, used) = (nil, [:], [:], [:], [:], [])
+  }
 }
 
 /// The objects and changes of a context before a merge policy changes them. If the save fails after that, they are

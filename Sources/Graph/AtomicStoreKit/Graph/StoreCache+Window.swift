@@ -4,6 +4,7 @@ import StoreCoordination
 /// An incremental store as one context sees it: the rows that the context has read.
 extension StoreCache: NodeWindowSource {
   var isIncremental: Bool { store.connection != nil }
+  var isOnlyWindow: Bool { !isMixed }
 
   /// The connection of an incremental store, after a Save As the one that it left for; nil for every other store.
   var connection: IncrementalConnection? {

@@ -90,7 +90,7 @@ extension PersistentStoreCoordinator {
             now.append(entry.store.version)
             continue
           }
-          now.append(try versions[place].applying(entry.changes.asStoreSave, versions: rows))
+          now.append(versions[place].applying(entry.changes.asStoreSave, versions: rows))
         }
         return .success(now)
       } catch {

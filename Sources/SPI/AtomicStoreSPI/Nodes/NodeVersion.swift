@@ -17,7 +17,7 @@ package protocol NodeVersionAttachment: AnyObject, Sendable {
 /// saves.
 ///
 /// A version of an incremental store is a *window*: it has the rows that one context has read, and reads others when
-/// they are asked for.
+/// they are asked for. A save of that context that deletes nothing is written into it, if all objects read it.
 ///
 /// `@unchecked Sendable`: everything is immutable except a window. A window is created by a context, refers to that
 /// context, and is reached through the context and its objects only, so it is used where they are.
@@ -273,12 +273,14 @@ extension NodeVersion {
   package func rowsLeading(to objects: [ObjectReference]) -> [ObjectReference] {
     window?.rowsLeading(to: objects) ?? []
   }
-  /// The window after a save.
+  /// The window after a save: itself if everything that reads it may read what was saved, otherwise a copy.
   package func applying(
     _ save: StoreSave, versions: [(object: ObjectReference, version: Int64)]
-  ) throws(PersistentStoreError) -> NodeVersion {
+  ) -> NodeVersion {
     guard let window else { return self }
-    return NodeVersion(try window.applying(save, versions: versions))
+    let result = window.appliesInPlace(save) ? window : NodeWindow(copying: window)
+    result.apply(save, versions: versions)
+    return result === window ? self : NodeVersion(result)
   }
 }
 

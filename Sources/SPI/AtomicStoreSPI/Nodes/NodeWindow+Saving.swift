@@ -1,22 +1,23 @@
 /// What a save changes in what is known of a store.
 extension NodeWindow {
-  /// Applies what was saved, to a copy.
-  func applying(
-    _ save: StoreSave, versions: [(object: ObjectReference, version: Int64)]
-  ) throws(PersistentStoreError) -> NodeWindow {
-    let next = NodeWindow(copying: self)
+  /// Whether a save can be applied to the window itself: every object reads it, and none leaves it, so that what they
+  /// read is what they show. Otherwise each object has to be moved to a copy, which takes longer the more there are.
+  func appliesInPlace(_ save: StoreSave) -> Bool { save.deleted.isEmpty && source?.isOnlyWindow ?? false }
+
+  /// Applies what was saved.
+  func apply(_ save: StoreSave, versions: [(object: ObjectReference, version: Int64)]) {
     var fresh: [ObjectReference: Int64] = [:]
     for entry in versions { fresh[entry.object] = entry.version }
     let model = nodes.model
     var removed: Set<UInt64> = []
     for object in save.deleted {
       guard let entity = model.entity(named: object.entityName),
-        let node = next.knownHandle(for: object.reference, root: entity.root.index)
+        let node = knownHandle(for: object.reference, root: entity.root.index)
       else { continue }
       removed.insert(node.bits)
-      next.drop(node)
+      drop(node)
     }
-    next.cutEnds(leadingTo: removed)
+    cutEnds(leadingTo: removed)
     for object in save.inserted {
       guard let reference = object.reference else { continue }
       let name = model.records[object.entity].description.name
@@ -24,29 +25,36 @@ extension NodeWindow {
       for slot in model.records[object.entity].slots where slot.isToMany && values[slot.index] == nil {
         values[slot.index] = .toMany([])
       }
-      next.take(
+      take(
         StoreRow(
           entity: object.entity, reference: reference,
           version: fresh[ObjectReference(entityName: name, reference: reference)] ?? 0, values: values))
     }
     for object in save.updated {
       guard let reference = object.reference else { continue }
-      let node = next.placeholderRow(reference, entity: object.entity)
-      let wasFilled = next.isFilled(node)
+      let node = placeholderRow(reference, entity: object.entity)
+      guard isFilled(node) else {
+        forget(node)
+        continue
+      }
       for slot in object.values.slots {
         guard let value = object.values[slot] else { continue }
-        try next.set(value, slot: slot, of: node)
+        attempt(for: node) { () throws(PersistentStoreError) in try set(value, slot: slot, of: node) }
       }
-      if !wasFilled { next.forget(node) }
     }
-    for change in save.members { try next.apply(change) }
+    for change in save.members { apply(change) }
     for entry in versions {
       guard let entity = model.entity(named: entry.object.entityName),
-        let node = next.knownHandle(for: entry.object.reference, root: entity.root.index)
+        let node = knownHandle(for: entry.object.reference, root: entity.root.index)
       else { continue }
-      next.setVersion(entry.version, of: node)
+      setVersion(entry.version, of: node)
     }
-    return next
+  }
+
+  /// Sets a value that is saved already. If the window has no room for it, the row is read again when it is needed,
+  /// which reports that.
+  private func attempt(for node: NodeHandle, _ body: () throws(PersistentStoreError) -> Void) {
+    do throws(PersistentStoreError) { try body() } catch { forget(node) }
   }
 
   private func set(_ value: StoredValue, slot: Int, of node: NodeHandle) throws(PersistentStoreError) {
@@ -68,7 +76,7 @@ extension NodeWindow {
   }
 
   /// A to-many that was not read stays unread.
-  private func apply(_ change: StoreSave.MemberChange) throws(PersistentStoreError) {
+  private func apply(_ change: StoreSave.MemberChange) {
     guard let entity = nodes.model.entity(named: change.owner.entityName),
       let node = knownHandle(for: change.owner.reference, root: entity.root.index),
       isKnown(slot: change.slot, node)
@@ -81,7 +89,7 @@ extension NodeWindow {
     let held = Set(list)
     list += change.added.filter { !held.contains($0) }
     list.sort { $0.reference < $1.reference }
-    try setList(list, slot: change.slot, of: node)
+    attempt(for: node) { () throws(PersistentStoreError) in try setList(list, slot: change.slot, of: node) }
   }
 
   /// Returns the objects whose rows were read and lead to some objects by relationships without an inverse.

@@ -6,6 +6,8 @@ package protocol NodeWindowSource: AnyObject {
   func related(
     _ owners: [ReferenceObject], slot: Int, entity: Int
   ) throws(PersistentStoreError) -> [[ObjectReference]]
+  /// Whether all objects that have read their values read the present window.
+  var isOnlyWindow: Bool { get }
   /// Called when a value was read that could not be supplied: its reader goes on with null.
   func failed(_ error: PersistentStoreError)
 }
