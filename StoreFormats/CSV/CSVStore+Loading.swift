@@ -47,6 +47,8 @@ extension CSVStore {
       source.passOver(member: name)
     }
     var dialects: [CSVDialect] = []
+    // A table with one column has no delimiter: another table has to say it.
+    var dialectWithoutDelimiter: CSVDialect?
     for member in folder.members {
       guard let entity = nodes.model.entity(named: member.entity) else {
         throw PersistentStoreError(
@@ -54,7 +56,7 @@ extension CSVStore {
           at: StoreLocation(file: source.displayName(ofMember: member.file), entity: member.entity))
       }
       let file = try load(member, of: source, entity, into: nodes)
-      dialects.append(file.dialect)
+      if file.header.count > 1 { dialects.append(file.dialect) } else { dialectWithoutDelimiter = file.dialect }
       readStyle.add(file.style)
       // The digest is right, so no record can be damaged.
       if options["edited"] != "accept", nodes.count(of: entity.index) != member.rows {
@@ -64,9 +66,12 @@ extension CSVStore {
           at: StoreLocation(file: file.name))
       }
     }
-    typedDialect = dialects.first.flatMap { first in
-      dialects.allSatisfy { $0.delimiter == first.delimiter } ? first : nil
-    }
+    typedDialect =
+      dialects.isEmpty
+      ? dialectWithoutDelimiter
+      : dialects.first.flatMap { first in
+        dialects.allSatisfy { $0.delimiter == first.delimiter } ? first : nil
+      }
   }
 
   /// Loads a member of a directory, and returns it or its beginning.

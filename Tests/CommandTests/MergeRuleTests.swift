@@ -87,4 +87,42 @@ import Testing
       "$0" merge --base e.xml e.xml f.xml -o m.xml
       """, in: folder)
   }
+
+  @Test(
+    "an object that both sides add is one only if its relationships are the same as well, which lead to other additions",
+    arguments: [
+      ("members:=Employee/3", "members:=Employee/3", 1), ("members:=Employee/3", "members:=Employee/4", 2),
+      ("members:=Employee/7", "members:=Employee/7", 2), ("members:=Employee/3", "", 2), ("", "", 1),
+    ])
+  func additions(_ one: String, _ other: String, _ expected: Int) throws {
+    let folder = try Folder()
+    // Each adds an employee 7, who has another name, and then a project.
+    try NodeStore.shell(
+      """
+      cp "\(Command.samples)/Company/Company.xml" base.xml
+      "$0" insert base.xml --entity Employee name:=Ann badge=71 -o b.xml
+      "$0" insert base.xml --entity Employee name:=Bob badge=72 -o c.xml
+      """, in: folder)
+    let new = try Command.run(
+      "fetch", "b.xml", "--entity", "Employee", "--where", "badge == 71", "--columns", "SELF", "--format", "csv",
+      in: folder.path)
+    let reference = new.output.split(separator: "\n").last.map(String.init) ?? ""
+    for (store, members) in [("b.xml", one), ("c.xml", other)] {
+      let given = members.isEmpty ? [] : [members.replacing("Employee/7", with: reference)]
+      let made = try Command.run(
+        arguments: ["insert", store, "--entity", "Project", "title:=x"] + given, in: folder.path)
+      #expect(made.code == 0, "\(made.errors)")
+    }
+    let merged = try Command.run(
+      arguments: ["merge", "--base", "base.xml", "b.xml", "c.xml", "-o", "m.xml"], in: folder.path)
+    #expect(merged.code == 0, "\(merged.errors)")
+    #expect(
+      try Command.run("fetch", "m.xml", "--entity", "Project", "--where", "title == 'x'", "--count", in: folder.path)
+        .output == "\(expected)\n")
+    #expect(try Command.run("check", "m.xml", in: folder.path).code == 0)
+    #expect(
+      try Command.run(
+        "fetch", "m.xml", "--entity", "Employee", "--where", "badge IN {71, 72}", "--count", in: folder.path
+      ).output == "2\n")
+  }
 }

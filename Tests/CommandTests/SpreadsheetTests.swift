@@ -152,4 +152,30 @@ import Testing
     #expect(result.code == 1 && result.errors.contains("found: Author/1.name: a value is needed"), "\(result.errors)")
     #expect(FileManager.default.fileExists(atPath: folder("a.xml")))
   }
+
+  @Test(
+    "a directory keeps its delimiter in a save, whichever of its entities have no properties",
+    arguments: ["semicolon", "tab", "bar", "comma"], ["A", "B"])
+  func delimiterKept(_ delimiter: String, _ empty: String) throws {
+    let folder = try Folder()
+    let full = empty == "A" ? "B" : "A"
+    try FileManager.default.createDirectory(atPath: folder("M.xcdatamodel"), withIntermediateDirectories: true)
+    try """
+    <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+    <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+    <entity name="\(empty)"/>
+    <entity name="\(full)"><attribute name="t" optional="YES" attributeType="String"/></entity></model>
+    """.write(toFile: folder("M.xcdatamodel/contents"), atomically: false, encoding: .utf8)
+    try NodeStore.shell(
+      """
+      echo '{"objectID":1,"t":"x"}' > b.ndjson
+      "$0" import \(full)=b.ndjson -o b.xml --model M.xcdatamodel
+      "$0" convert b.xml b.csvstore --write-option delimiter=\(delimiter)
+      cp -r b.csvstore before.csvstore
+      "$0" insert b.csvstore --entity \(full) t:=y
+      """, in: folder)
+    let before = try Self.text(folder("before.csvstore/\(full).csv"))
+    #expect(try Self.text(folder("b.csvstore/\(full).csv")).hasPrefix(before))
+    #expect(try Self.text(folder("b.csvstore/\(empty).csv")) == Self.text(folder("before.csvstore/\(empty).csv")))
+  }
 }

@@ -160,4 +160,38 @@ import Testing
       #expect(try nodes.value("P", Int64(index + 1), "any") == value, "\(texts[index])")
     }
   }
+
+  @Test("empty binary data that fetch prints as CSV is empty data, and an empty cell is none")
+  func emptyData() throws {
+    var importer = StoreImporter()
+    importer.model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(name: "P", properties: [.attribute("photo", .binaryData), .attribute("n", .integer64)])
+      ]))
+    let nodes = try importer.read([
+      LibrarySample.source("id,photo,n\n1,\"\",\"\"\n2,,\n3,AA==,5\n", "p.csv", entity: "P")
+    ]).nodes
+    #expect(try nodes.value("P", 1, "photo") == .data(Data()))
+    #expect(try nodes.value("P", 2, "photo") == .null)
+    #expect(try nodes.value("P", 3, "photo") == .data(Data([0])))
+    // A number has no empty text.
+    #expect(try nodes.value("P", 1, "n") == .null)
+  }
+
+  @Test(
+    "a composite attribute that is null in some records is not reported as left out, other members are",
+    arguments: [("null", [String]()), ("\"Bern\"", ["home"]), ("[]", ["home"])])
+  func nullComposite(_ text: String, _ ignored: [String]) throws {
+    var importer = StoreImporter()
+    importer.model = try ManagedObjectModel(
+      ModelDescription(
+        entities: [EntityDescription(name: "P", properties: [.attribute("home", .composite("Address"))])],
+        composites: [
+          CompositeDescription(name: "Address", attributes: [AttributeDescription(name: "city", type: .string)])
+        ]))
+    let records = #"{"id":1,"home":{"city":"Rome"}}"# + "\n" + #"{"id":2,"home":\#(text)}"#
+    let result = try importer.read([LibrarySample.source(records, "p.ndjson", entity: "P")])
+    #expect(result.tables[0].ignoredColumns == ignored)
+    #expect(try result.nodes.value("P", 1, "home.city") == .string("Rome"))
+  }
 }

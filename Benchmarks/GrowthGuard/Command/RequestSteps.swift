@@ -82,7 +82,8 @@ struct RequestSteps {
       request.returnsObjectsAsFaults = false
       let held = try context.fetch(request)
       func save(_ time: Int) throws {
-        try held[time * held.count / (Self.saves + 1) % held.count].setValue("saved \(limit) \(time) by \(getpid())", forKey: "title")
+        try held[time * held.count / (Self.saves + 1) % held.count].setValue(
+          "saved \(limit) \(time) by \(getpid())", forKey: "title")
         try context.save()
       }
       // The first one makes what all others use.

@@ -137,8 +137,8 @@ struct ImportJob {
       let others = columns[entity.index] ?? []
       var plan = try TablePlan(
         importer, source: index, name: source.name, entity: entity, columns: headers[index], others: others,
-        isEmpty: json[index]?.isEmpty ?? false, objectColumn: json[index]?.objectColumn, forms: forms[index],
-        formats: formats[index])
+        isEmpty: json[index]?.isEmpty ?? false, objectColumn: json[index]?.objectColumn,
+        outerColumns: json[index]?.outerColumns ?? [], forms: forms[index], formats: formats[index])
       plan.joins = importer.joinTables.indices.filter {
         ScalarString(importer.joinTables[$0].entityName) == ScalarString(entity.name)
       }

@@ -34,6 +34,8 @@ struct JSONRecords {
   fileprivate(set) var fields: [Field] = []
   /// The columns of the members of a column that is an object in some records.
   private(set) var innerColumns: [Int: [Int]] = [:]
+  /// The columns that are objects in some records, and null in all others: only their members have values.
+  private(set) var outerColumns: Set<Int> = []
   /// The column that has the references of the records' objects, in the form of `fetch --json`; nil if there is none.
   fileprivate(set) var objectColumn: Int?
   /// What is wrong with an array behind its last record.
@@ -83,6 +85,10 @@ struct JSONRecords {
         outer = outer[..<dot]
         if let number = numbers[ScalarString(String(outer))] { innerColumns[number, default: []].append(index) }
       }
+    }
+    outerColumns = Set(innerColumns.keys)
+    if !outerColumns.isEmpty {
+      for field in fields where field.kind != .missing { outerColumns.remove(Int(field.column)) }
     }
   }
 }

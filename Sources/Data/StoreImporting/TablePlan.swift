@@ -55,12 +55,14 @@ struct TablePlan {
   /// - Parameters:
   ///   - others: The columns of all tables of the entity: one of a relationship may be in some of them only.
   ///   - objectColumn: The column that has the references of the records' objects.
+  ///   - outerColumns: Those of which only the members have values.
   /// - Throws: `.invalidOption` for a column or relationship that was named and does not exist, `.malformed` for two
   ///   columns of one property.
   init(
     _ importer: StoreImporter, source: Int, name: String, entity: Entity, columns names: [String],
     others: [String] = [], isEmpty: Bool,
-    objectColumn: Int? = nil, forms: ObjectForms? = nil, formats known: [String: DateFormat] = [:]
+    objectColumn: Int? = nil, outerColumns: Set<Int> = [], forms: ObjectForms? = nil,
+    formats known: [String: DateFormat] = [:]
   ) throws(PersistentStoreError) {
     self.source = source
     self.name = name
@@ -86,8 +88,8 @@ struct TablePlan {
     usedColumns = columns.indices.filter { columns[$0].kind != nil }
     neededColumns = usedColumns.filter { columns[$0].isMandatory || columns[$0].defaultValue != nil }
     noteAbsent(sharedSlots.union(slotOfColumn.values), importer)
-    let keys = Set(keyColumns).union(sharedKeys.joined())
-    ignoredColumns = names.indices.filter { slotOfColumn[$0] == nil && !keys.contains($0) }.map {
+    let used = outerColumns.union(keyColumns).union(sharedKeys.joined())
+    ignoredColumns = names.indices.filter { slotOfColumn[$0] == nil && !used.contains($0) }.map {
       names[$0].isEmpty ? "column \($0 + 1)" : names[$0]
     }
   }

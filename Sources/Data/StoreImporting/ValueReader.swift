@@ -32,7 +32,7 @@ final class ValueReader {
   /// Whether a field stands for no value.
   func isNull(_ bytes: Span<UInt8>, _ kind: ImportField.Kind, _ target: StoredValue.Kind?) -> Bool {
     if kind == .missing || kind == .absent { return true }
-    if kind == .quoted && bytes.isEmpty && target?.isText != true { return true }
+    if kind == .quoted, bytes.isEmpty, target != .data, target?.isText != true { return true }
     guard kind == .text, !conventions.nullWords.isEmpty else { return false }
     return conventions.nullWords.contains(Self.text(bytes))
   }

@@ -81,14 +81,14 @@ struct ThreeWayMerge {
 
   /// Objects that only the second graph has, and the base does not; then the values of all that were added.
   private mutating func addNewObjects() throws {
+    let same = sameAdditions()
     for entity in second.model.entities {
       guard let own = nodes.model.entity(named: entity.name) else { continue }
       for node in second.handles(of: entity.index) {
         let object = second.objectReference(of: node)
-        if base.handle(for: object) != nil { continue }
+        if base.handle(for: object) != nil || same.contains(object) { continue }
         var reference = object.reference
-        if let taken = nodes.handle(for: reference, entity: own.index) {
-          if isSame(taken, node, own) { continue }
+        if nodes.handle(for: reference, entity: own.index) != nil {
           lastNumber = try [base, first, second].nextIntegerReference(after: lastNumber, entityName: entity.name)
           reference = .integer(lastNumber)
           renumbered[entity.name, default: 0] += 1
@@ -106,11 +106,43 @@ struct ThreeWayMerge {
     }
   }
 
-  /// Whether both sides added the same object.
-  private func isSame(_ node: NodeHandle, _ other: NodeHandle, _ entity: Entity) -> Bool {
-    guard nodes.model.entity(at: node.entity).name == second.model.entity(at: other.entity).name else { return false }
+  /// The objects that both sides added: with one reference and the same values. A relationship to a new object is the
+  /// same only if that object is.
+  private func sameAdditions() -> Set<ObjectReference> {
+    var same: Set<ObjectReference> = []
+    var different: [ObjectReference] = []
+    /// Which of them name a new object.
+    var holders: [ObjectReference: [ObjectReference]] = [:]
+    for entity in second.model.entities {
+      guard let own = nodes.model.entity(named: entity.name) else { continue }
+      for node in second.handles(of: entity.index) {
+        let object = second.objectReference(of: node)
+        guard base.handle(for: object) == nil, let taken = nodes.handle(for: object.reference, entity: own.index) else {
+          continue
+        }
+        guard hasSameValues(taken, node, own) else {
+          different.append(object)
+          continue
+        }
+        same.insert(object)
+        for slot in own.slots where slot.isRelationship && !slot.followsFromInverse(in: nodes.model) {
+          for other in second.value(slot: slot.index, of: node).references where base.handle(for: other) == nil {
+            holders[other, default: []].append(object)
+          }
+        }
+      }
+    }
+    while let object = different.popLast() {
+      for holder in holders[object] ?? [] where same.remove(holder) != nil { different.append(holder) }
+    }
+    return same
+  }
+
+  /// Whether two objects of one reference have the same values, except for to-manys that follow from their other end.
+  private func hasSameValues(_ node: NodeHandle, _ other: NodeHandle, _ entity: Entity) -> Bool {
+    guard nodes.name(of: node) == second.name(of: other) else { return false }
     return entity.slots.allSatisfy { slot in
-      slot.isToMany || slot.isDerived
+      slot.followsFromInverse(in: nodes.model) || slot.isDerived
         || nodes.value(slot: slot.index, of: node).isIdentical(to: second.value(slot: slot.index, of: other))
     }
   }

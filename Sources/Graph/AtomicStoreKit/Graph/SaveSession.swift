@@ -58,7 +58,7 @@ final class SavedAggregates {
   func beginPass() { members = nil }
 
   /// To be called when the store is to be asked again.
-  func beginAttempt() { 
+  func beginAttempt() {
     (members, unchanged, totals, formerVersions, states, used) = (nil, [:], [:], [:], [:], [])
   }
 }
