@@ -157,4 +157,17 @@ struct ContradictionTests {
     #expect(migrated.code == 0, "\(migrated.errors)")
     #expect(try Command.run("check", "new.xml", in: folder.path).code == 0)
   }
+
+  @Test(
+    "a result with ends that contradict each other is replaced like any other",
+    arguments: ["csvstore", "arrowstore", "plist"])
+  func replaced(_ type: String) throws {
+    let folder = try Folder()
+    try Self.makeOneToOne(in: folder)
+    let arguments = ["convert", "one.xml", "r." + type, "--read-option", "inverses=as-stored"]
+    for more in [[], ["--force"], ["--force"]] {
+      let made = try Command.run(arguments: arguments + more, in: folder.path)
+      #expect(made.code == 0, "\(made.errors)")
+    }
+  }
 }

@@ -109,4 +109,24 @@ import Testing
     let codes = running.map { $0.end() }
     #expect(codes.sorted() == [0, 73, 73, 73])
   }
+
+  @Test(
+    "nothing is written into a directory store, of which it would become a part",
+    arguments: [
+      "report s.xml -o s.csvstore/r.html", "model diagram s.xml -o s.csvstore/d.svg",
+      "model swift s.xml -o s.csvstore", "fetch s.xml --entity Employee --format arrow -o s.csvstore/e.arrow",
+      "report s.xml -o s.csvstore/Employee.csv --force",
+    ])
+  func withinStore(_ arguments: String) throws {
+    let folder = try Folder()
+    try NodeStore.shell(
+      """
+      cp "\(Command.samples)/Company/Company.xml" s.xml; cp -r "\(Command.samples)/Company/Company.csvstore" s.csvstore
+      """, in: folder)
+    let before = try FileManager.default.contentsOfDirectory(atPath: folder("s.csvstore")).sorted()
+    let result = try Command.run(arguments: arguments.split(separator: " ").map(String.init), in: folder.path)
+    #expect(result.code == 73 && result.errors.contains("is itself a store, of type CSV"), "\(result.errors)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder("s.csvstore")).sorted() == before)
+    #expect(try Command.run("diff", "s.xml", "s.csvstore", in: folder.path).code == 0)
+  }
 }

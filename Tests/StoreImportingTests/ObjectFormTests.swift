@@ -194,4 +194,17 @@ import Testing
     #expect(result.tables[0].ignoredColumns == ignored)
     #expect(try result.nodes.value("P", 1, "home.city") == .string("Rome"))
   }
+
+  @Test(
+    "the objects that fetch prints as CSV keep their references, whatever else looks like a key",
+    arguments: ["id", "pk", "key", "P_id"])
+  func printedKey(_ name: String) throws {
+    var importer = StoreImporter()
+    importer.model = try ManagedObjectModel(
+      ModelDescription(entities: [EntityDescription(name: "P", properties: [.attribute(name, .integer64)])]))
+    let result = try importer.read([LibrarySample.source("objectID,\(name)\nP/3,10\nP/4,11\n", "p.csv", entity: "P")])
+    #expect(result.tables[0].keyColumns == ["objectID"] && result.tables[0].ignoredColumns == [])
+    #expect(try result.nodes.value("P", 3, name) == .integer(10))
+    #expect(try result.nodes.value("P", 4, name) == .integer(11))
+  }
 }

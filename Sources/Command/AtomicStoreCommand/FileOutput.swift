@@ -56,7 +56,9 @@ struct FileOutput: ParsableArguments {
     guard !path.isEmpty else { throw CommandFailure("an empty path is not a file name", exitCode: 64) }
     try checkIsNot(of: stores, path)
     Publication.undoInterrupted(beside: path)
-    switch try StorePath.inspect(path).kind {
+    let place = try StorePath.inspect(path)
+    try InstalledFormats.registry.refuseWithinStore(place)
+    switch place.kind {
     case .nothing: return
     case .folder, .emptyFolder: throw CommandFailure("\(path): this is a directory", exitCode: 73)
     case .file, .zeroLength: break

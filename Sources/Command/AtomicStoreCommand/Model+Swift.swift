@@ -42,7 +42,10 @@ extension Model {
         }
         func path(_ name: String) -> String { output.hasSuffix("/") ? output + name : output + "/" + name }
         // First, since what is there decides what is written.
-        if let first = files.first { Publication.undoInterrupted(beside: path(first.name)) }
+        if let first = files.first {
+          Publication.undoInterrupted(beside: path(first.name))
+          try InstalledFormats.registry.refuseWithinStore(StorePath.inspect(path(first.name)))
+        }
         var changed: [(path: String, bytes: [UInt8])] = []
         for (name, text) in files {
           let (path, bytes) = (path(name), Array(text.utf8))

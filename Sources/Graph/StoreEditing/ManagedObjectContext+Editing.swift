@@ -79,12 +79,55 @@ extension ManagedObjectContext {
   /// Deletes the objects that fulfil a predicate, and saves all changes, for a context that is used for nothing else:
   /// as ``deleteObjects(entityName:predicate:)`` and `save()`, but by the database itself where that is the same.
   package func deleteAndSaveObjects(entityName: String, predicate: FetchPredicate? = nil) throws -> Int {
-    if let changes = try deleteRows(FetchRequest<ManagedObject>(entityName: entityName, predicate: predicate)) {
-      return changes.deleted.count
-    }
+    let unseen = unseenRequirements(entityName)
+    let request = FetchRequest<ManagedObject>(entityName: entityName, predicate: predicate)
+    if unseen.isEmpty, let changes = try deleteRows(request) { return changes.deleted.count }
     let count = try deleteObjects(entityName: entityName, predicate: predicate)
+    processPendingChanges()
+    try refuseLoss(of: unseen)
     try save()
     return count
+  }
+
+  /// The relationships of the entity's model that must have objects, and that no delete rule reaches: without an
+  /// inverse, or with one whose rule is No Action. The store clears them.
+  private func unseenRequirements(_ entityName: String) -> [(owner: Entity, slot: Slot)] {
+    let model = persistentStoreCoordinator.persistentStores.lazy.compactMap { $0.model.entity(named: entityName) }
+      .first?.model
+    return (model?.entities ?? []).flatMap { owner in
+      owner.slots.filter { slot in
+        guard let rule = slot.relationship, !rule.isOptional || rule.minimumCount > 0,
+          owner.superentity?.slot(named: slot.name) == nil,
+          let destination = slot.destination.map({ owner.model.entity(at: $0) })
+        else { return false }
+        guard let inverse = slot.inverseSlot else { return true }
+        return destination.slots[inverse].relationship?.deleteRule == .noAction
+      }.map { (owner, $0) }
+    }
+  }
+
+  /// Refuses deletions after which a relationship has fewer objects than it must have.
+  private func refuseLoss(of relationships: [(owner: Entity, slot: Slot)]) throws {
+    guard !deletedObjects.isEmpty else { return }
+    for (owner, slot) in relationships {
+      for object in try fetch(FetchRequest<ManagedObject>(entityName: owner.name)) where !object.isDeleted {
+        let ends = try object.objects(forRelationshipNamed: slot.name, holds: false)
+        let left = ends.count(where: { !$0.isDeleted })
+        guard left < ends.count else { continue }
+        let least = slot.relationship?.minimumCount ?? 0
+        if left >= max(least, 1) || slot.isToMany && left >= least && (slot.isOptional || allowsEmptyNonOptionalToMany)
+        {
+          continue
+        }
+        let name = "\(object.entity.name)/\(object.objectID.reference.map(\.description) ?? "new")"
+        let gone = ends.filter(\.isDeleted).compactMap { $0.objectID.reference.map(\.description) }
+        throw ManagedObjectError(
+          .validationRelationshipDeniedDelete,
+          "\(name).\(slot.name) would have \(left == 0 ? "no object" : "\(left) objects") without "
+            + gone.prefix(5).joined(separator: ", ") + (gone.count > 5 ? " …" : ""),
+          objectID: object.objectID, entityName: object.entity.name, key: slot.name)
+      }
+    }
   }
 
   /// Inserts an object with values.

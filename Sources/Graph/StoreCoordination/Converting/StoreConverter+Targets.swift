@@ -60,7 +60,7 @@ extension StoreConverter {
     guard place.kind == .folder else { return [] }
     do throws(PersistentStoreError) {
       let coordinator = PersistentStoreCoordinator(registry: registry)
-      let store = try coordinator.addPersistentStore(at: place.path, isReadOnly: true)
+      let store = try coordinator.addPersistentStoreUnchecked(type: nil, at: place.path, options: [:])
       let unrelated = store.unrelatedFiles
       try coordinator.remove(store)
       return unrelated
