@@ -39,10 +39,10 @@ struct GraphSteps {
       ], uniquenessConstraints: [["number"]]),
   ])
 
-  private func open(_ name: String) throws -> ManagedObjectContext {
+  private func open(_ name: String, type: String = "BinaryPropertyList") throws -> ManagedObjectContext {
     let coordinator = PersistentStoreCoordinator(
       managedObjectModel: try ManagedObjectModel(Self.model), registry: .builtIn)
-    try coordinator.addPersistentStore(type: "BinaryPropertyList", at: "\(place)-\(name).plist")
+    try coordinator.addPersistentStore(type: type, at: "\(place)-\(name).store")
     return ManagedObjectContext(coordinator)
   }
 
@@ -95,6 +95,7 @@ struct GraphSteps {
     try liveResults(context)
     try deletions(context)
     try batches()
+    try databases()
   }
 
   /// As many moves in an ordered relationship as it has members.
@@ -182,6 +183,22 @@ struct GraphSteps {
     try steps.count("batch delete") {
       _ = try context.execute(BatchDeleteRequest(fetchRequest: FetchRequest(entityName: "Person")))
     }
+  }
+
+  /// A save of one change does not depend on how many objects the context holds.
+  private func databases() throws {
+    let context = try open("database", type: "SQLiteGraph")
+    try fill(context)
+    try context.save()
+    let all = try people(context)
+    for person in all { _ = person["name"] }
+    try steps.count("change each tenth alone in a database, all held, and save") {
+      for person in all where (person["age"] as? Int ?? 0) % 10 == 0 {
+        try person.setValue("changed", forKey: "name")
+        try context.save()
+      }
+    }
+    withExtendedLifetime(all) {}
   }
 
   private func deletions(_ context: ManagedObjectContext) throws {

@@ -7,8 +7,9 @@
 /// if let price = DecimalNumber("9.50") { print(price, price.doubleValue) }  // 9.50 9.5
 /// ```
 public struct DecimalNumber: Sendable {
-  /// The digits. Zero for not-a-number.
-  public let mantissa: UInt128
+  // A UInt128 has to be at a multiple of 16: the values of objects would take twice the memory.
+  @usableFromInline let high: UInt64
+  @usableFromInline let low: UInt64
   /// The power of ten, -128 … 127.
   public let exponent: Int8
   /// Whether the number is below zero.
@@ -16,16 +17,20 @@ public struct DecimalNumber: Sendable {
   /// Whether this is not-a-number.
   public let isNaN: Bool
 
+  /// The digits. Zero for not-a-number.
+  @inlinable public var mantissa: UInt128 { UInt128(high) << 64 | UInt128(low) }
+
   /// Creates `± mantissa × 10^exponent`. A negative zero does not exist: it becomes zero.
   public init(mantissa: UInt128, exponent: Int8 = 0, isNegative: Bool = false) {
-    self.mantissa = mantissa
+    high = UInt64(truncatingIfNeeded: mantissa >> 64)
+    low = UInt64(truncatingIfNeeded: mantissa)
     self.exponent = exponent
     self.isNegative = isNegative && mantissa != 0
     self.isNaN = false
   }
 
   private init(nan: Void) {
-    mantissa = 0
+    (high, low) = (0, 0)
     exponent = 0
     isNegative = false
     isNaN = true

@@ -2,16 +2,14 @@ import AtomicStoreSPI
 
 /// The cells of a column as ordered keys.
 struct CellOrder {
-  private enum Kind { case integer16, integer32, integer64, float, double, text, uuid }
+  private enum Kind { case integer, float, double, text, uuid }
   private let column: ColumnView
   private let kind: Kind
 
   init?(_ column: ColumnView, _ type: AttributeType) {
     self.column = column
     switch (type.valueKind, column.layout) {
-    case (.integer, .integer16): kind = .integer16
-    case (.integer, .integer32): kind = .integer32
-    case (.integer, .integer64): kind = .integer64
+    case (.integer, .integer16), (.integer, .integer32), (.integer, .integer64): kind = .integer
     case (.float, .float): kind = .float
     case (.double, .double), (.date, .double): kind = .double
     case (.string, .bytes): kind = .text
@@ -28,13 +26,7 @@ struct CellOrder {
     }
   }
 
-  func integer(_ row: Int) -> Int64 {
-    switch kind {
-    case .integer16: Int64(column.cell(row, as: Int16.self))
-    case .integer32: Int64(column.cell(row, as: Int32.self))
-    default: column.cell(row, as: Int64.self)
-    }
-  }
+  func integer(_ row: Int) -> Int64 { column.integer(row) }
   func double(_ row: Int) -> Double {
     kind == .float
       ? Double(column.cell(row, as: Float.self))
@@ -57,7 +49,7 @@ struct CellOrder {
       let bits = (value == 0 ? 0.0 : value).bitPattern
       return bits >> 63 == 1 ? ~bits : bits | 1 << 63
     case .uuid: return uuid(row).high
-    default: return UInt64(bitPattern: integer(row)) ^ 1 << 63
+    case .integer: return UInt64(bitPattern: integer(row)) ^ 1 << 63
     }
   }
 

@@ -24,14 +24,14 @@ struct RowSort {
 
   /// How values become numbers.
   private enum Form {
-    case boolean, integer16, integer32, integer64, float, double, bytes, uuid, decimal
+    case boolean, integer, integer64, float, double, bytes, uuid, decimal
     case texts(SortTexts.Form)
 
     /// Returns nil for types whose values are not sorted as cells.
     init?(_ key: SortKey, _ type: AttributeType) {
       switch type.valueKind {
       case .boolean: self = .boolean
-      case .integer: self = type.integerBits == 16 ? .integer16 : type.integerBits == 32 ? .integer32 : .integer64
+      case .integer: self = type.integerBits == 64 ? .integer64 : .integer
       case .float: self = .float
       case .double, .date: self = .double
       case .decimal: self = .decimal
@@ -204,8 +204,7 @@ struct RowSort {
     guard column.isPresent(row) else { return 0 }
     switch form {
     case .boolean: return 1 + UInt64(column.cell(row, as: UInt8.self))
-    case .integer16: return Self.ordered(Int64(column.cell(row, as: Int16.self)))
-    case .integer32: return Self.ordered(Int64(column.cell(row, as: Int32.self)))
+    case .integer: return Self.ordered(column.integer(row))
     case .integer64: return piece > 0 ? 1 : Self.ordered(column.cell(row, as: Int64.self))
     case .float: return Self.ordered(Double(column.cell(row, as: Float.self)))
     case .uuid:

@@ -143,12 +143,7 @@ extension RowTest {
   }
 
   private func integer(_ column: ColumnView, _ row: Int) -> Int64? {
-    guard column.isPresent(row) else { return nil }
-    switch column.layout {
-    case .integer16: return Int64(column.cell(row, as: Int16.self))
-    case .integer32: return Int64(column.cell(row, as: Int32.self))
-    default: return column.cell(row, as: Int64.self)
-    }
+    column.isPresent(row) ? column.integer(row) : nil
   }
 
   /// The entities whose rows the test reads through relationships.

@@ -201,14 +201,7 @@ indirect enum RowTest {
       }
     case .integerSet(let slot, let set, let null):
       let column = column(slot)
-      Self.left(mask) { row in
-        guard column.isPresent(row) else { return null }
-        switch column.layout {
-        case .integer16: return set.contains(Int64(column.cell(row, as: Int16.self)))
-        case .integer32: return set.contains(Int64(column.cell(row, as: Int32.self)))
-        default: return set.contains(column.cell(row, as: Int64.self))
-        }
-      }
+      Self.left(mask) { column.isPresent($0) ? set.contains(column.integer($0)) : null }
     case .doubles(let slot, let order, let bound, let null):
       let column = column(slot)
       if column.layout == .float {

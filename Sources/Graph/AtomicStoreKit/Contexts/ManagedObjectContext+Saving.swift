@@ -372,6 +372,7 @@ extension ManagedObjectContext {
     for cache: StoreCache, _ base: DerivationBase
   ) throws(ManagedObjectError) -> StoreChanges {
     var changes = StoreChanges()
+    changes.inserted.reserveCapacity(inserted.count)
     for object in inserted where object.cache === cache {
       changes.inserted.append(object.fullSnapshot())
     }

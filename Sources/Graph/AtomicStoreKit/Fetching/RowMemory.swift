@@ -20,7 +20,7 @@ final class RowMemory {
 
   private struct Reading {
     enum Form: UInt8 {
-      case object, boolean, integer16, integer32, integer64, double, date, text, decimal, data, toOne, toMany
+      case object, boolean, integer, double, date, text, decimal, data, toOne, toMany
       /// At the end of relationships.
       case path
       case other
@@ -104,7 +104,7 @@ final class RowMemory {
       let form: Reading.Form =
         switch type.valueKind {
         case .boolean: .boolean
-        case .integer: type.integerBits == 16 ? .integer16 : type.integerBits == 32 ? .integer32 : .integer64
+        case .integer: .integer
         case .double: .double
         case .date: .date
         case .string, .uri: .text
@@ -136,9 +136,7 @@ final class RowMemory {
     guard view.isPresent(row) else { return .null }
     switch form {
     case .boolean: return .boolean(view.cell(row, as: UInt8.self) != 0)
-    case .integer16: return .integer(Int64(view.cell(row, as: Int16.self)))
-    case .integer32: return .integer(Int64(view.cell(row, as: Int32.self)))
-    case .integer64: return .integer(view.cell(row, as: Int64.self))
+    case .integer: return .integer(view.integer(row))
     case .double: return .double(view.cell(row, as: Double.self))
     case .date: return .date(view.cell(row, as: Double.self))
     default: return .other

@@ -177,7 +177,8 @@ final class PendingSave {
     _ metadata: inout StoreMetadata, configuration: String?
   ) throws(PersistentStoreError) -> [NodeHandle] {
     let allowed = Set((nodes.model.entities(forConfiguration: configuration) ?? []).map(\.index))
-    var added: [(node: NodeHandle, object: ManagedObjectSnapshot)] = []
+    var changed: [NodeHandle] = []
+    changed.reserveCapacity(changes.inserted.count + changes.updatedCount)
     for object in changes.inserted {
       guard allowed.contains(object.entity) else {
         let name = nodes.model.entity(at: object.entity).name
@@ -189,9 +190,9 @@ final class PendingSave {
       if object.reference == nil {
         object.reference = try format.newReferenceObject(for: object, in: nodes, metadata: &metadata)
       }
-      added.append((try format.newCacheNode(for: object, in: &nodes), object))
+      changed.append(try format.newCacheNode(for: object, in: &nodes))
     }
-    for (node, object) in added {
+    for (node, object) in zip(changed, changes.inserted) {
       for slot in 0..<object.values.slotLimit {
         guard let value = object.values[slot], nodes.model.isRelationship(slot: slot, of: object.entity) else {
           continue
@@ -199,7 +200,6 @@ final class PendingSave {
         try nodes.set(value, slot: slot, of: node)
       }
     }
-    var changed = added.map(\.node)
     for object in changes.updated {
       guard let reference = object.reference, let node = nodes.handle(for: reference, entity: object.entity) else {
         throw missing(nodes.model.entity(at: object.entity).name, object.reference)

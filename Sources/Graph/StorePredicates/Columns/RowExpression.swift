@@ -139,9 +139,7 @@ package indirect enum RowReader {
     guard column.isPresent(row) else { return .null }
     switch column.layout {
     case .boolean: return .integer(column.cell(row, as: UInt8.self) == 0 ? 0 : 1)
-    case .integer16: return .integer(Int64(column.cell(row, as: Int16.self)))
-    case .integer32: return .integer(Int64(column.cell(row, as: Int32.self)))
-    case .integer64: return .integer(column.cell(row, as: Int64.self))
+    case .integer16, .integer32, .integer64: return .integer(column.integer(row))
     case .float: return .double(Double(column.cell(row, as: Float.self)))
     case .double: return .double(column.cell(row, as: Double.self))
     case .uuid, .bytes, .toOne, .toMany: return .null

@@ -45,6 +45,15 @@ package struct ColumnView {
     cells.load(fromByteOffset: place(row) &* MemoryLayout<Value>.size, as: type)
   }
 
+  /// The integer of a row, in a column of integers of any width.
+  @inlinable @inline(__always) package func integer(_ row: Int) -> Int64 {
+    switch width {
+    case 2: Int64(cell(row, as: Int16.self))
+    case 4: Int64(cell(row, as: Int32.self))
+    default: cell(row, as: Int64.self)
+    }
+  }
+
   /// The bytes of a value of variable length; nil for null.
   @inlinable @inline(__always) package func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8>? { bytes(at: place(row)) }
   @inlinable @inline(__always) package func bytes(at place: Int) -> UnsafeBufferPointer<UInt8>? {
