@@ -375,50 +375,6 @@ private struct ListTransformer: AttributeTransformer {
 }
 
 extension CheckContext {
-  /// A value is found in the file as text, and written otherwise: that must be refused. Formats that do not write it as
-  /// text have nothing to edit.
-  func expectEditedValueRefused(_ type: AttributeType, _ value: StoredValue, _ text: String, to others: [String]) throws
-  {
-    guard !traits.unsupportedTypes.contains(type.modelName) else { return }
-    let (path, uuid) = (self.path("edit\(text)"), UUID())
-    // Where a value has its own line, it is not the second one of its object.
-    var graph = Graph(
-      Models.attributes([("first", .string), ("second", .string), ("value", type)]),
-      ["before", "edited", "after"].map { ($0, "Sample") })
-    for label in ["before", "edited", "after"] {
-      graph.set(label, "first", .string(label == "before" ? "two\nlines" : label))
-      graph.set(label, "second", .string("second of \(label)"))
-    }
-    graph.set("edited", "value", value)
-    let whole = graph
-    let names = try process("save \(text)") { try $0.forge(whole, to: path, uuid: uuid) }
-    let found = places(of: text, at: path)
-    if found.count != 1 { return note("\(text) is \(found.count) times in the file as text: not edited") }
-    let copy = self.path("edited")
-    // An error of a checksum is about the whole file.
-    let next = text.dropLast() + (text.hasSuffix("8") ? "7" : "8")
-    self.copy(path, to: copy, replacing: text, at: found[0], with: String(next))
-    let hasLines =
-      try unlessRefused("read it as '\(next)'") { try $0.read(copy, whole.model, options: handmade) } != nil
-    let (intact, rest) = (Files.content(path) ?? [:], try files(of: graph, without: "edited", uuid))
-    for other in others {
-      self.copy(path, to: copy, replacing: text, at: found[0], with: other)
-      let error = try refusal(
-        of: "read it as '\(other)'", codes: ["malformed", "invalidValue", "changedOnDisk", "modelMismatch"]
-      ) { session in
-        try session.read(copy, whole.model, options: handmade)
-      }
-      if hasLines {
-        try expectLine(of: error, about: found[0], in: intact, without: rest, "\(text) changed to '\(other)'")
-      }
-    }
-    // The control: what was not spoilt can be edited.
-    self.copy(path, to: copy, replacing: text, at: found[0], with: text)
-    try expectSame(
-      try process("read it as it was") { try $0.read(copy, whole.model, options: handmade) }, try graph.text(names),
-      "the file as it was")
-  }
-
   /// Names that a model takes are kept all at once; where the format refuses some, each is tried alone.
   func expectNamesKept(_ names: [String], _ graph: ([String]) -> Graph) throws {
     let allowed = names.filter { (try? Models.frozen(graph([$0]).model)) != nil }

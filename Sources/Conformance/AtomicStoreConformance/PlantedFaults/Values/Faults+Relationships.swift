@@ -84,7 +84,8 @@ extension Faults {
     },
     silent(
       "danglingBecomesNil", "reads nothing where a relationship is dangling", about: [.danglingReference, .malformed]),
-    Fault("oneWayDanglingDropped", "leaves out references of relationships without inverse to missing objects") { hooks in
+    Fault("oneWayDanglingDropped", "leaves out references of relationships without inverse to missing objects") {
+      hooks in
       hooks.leavesOut = { owner, links, nodes in
         let entity = owner.split(separator: "/").first.flatMap { nodes.model.entity(named: String($0)) }
         let property = owner.split(separator: ".").last.flatMap { entity?.slot(named: String($0)) }
