@@ -4,12 +4,6 @@ import FoundationEssentials
 
 // Values that are changed in files, and the lines that errors name.
 
-extension Checks {
-  /// What ``CheckContext/expectLine(of:about:in:without:_:)`` expects, as a part of a check's procedure.
-  static let errorLines =
-    "An error that names a line or byte of a text file names the line that was changed, or the first line of its object; and the file, in a store that is a directory"
-}
-
 extension CheckContext {
   /// A value is found in the file as text, and written otherwise: that must be refused. Formats that do not write it as
   /// text have nothing to edit.
