@@ -101,7 +101,7 @@ class BadValue(Exception):
 
 
 def line_of(item):
-    return {"line": item["line"]} if "line" in item else {}
+    return {key: item[key] for key in ("line", "member") if key in item}
 
 
 def place_of(item, name=None):

@@ -103,7 +103,7 @@ class Tabular {
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-function parse(line, number) {
+function parse(line, number, member) {
   try {
     const text = decoder.decode(line);
     // JSON.parse would take the last of two members of one name, and round numbers.
@@ -116,7 +116,7 @@ function parse(line, number) {
     return value;
   } catch (error) {
     if (error instanceof StoreError) throw error;
-    throw new StoreError("malformed", error.message, { line: number });
+    throw new StoreError("malformed", error.message, { line: number, member });
   }
 }
 
@@ -147,7 +147,7 @@ function refuseDoubtful(text) {
     } else if (sign === "-" || (sign >= "0" && sign <= "9")) {
       number.lastIndex = at;
       const digits = number.exec(text)[0];
-      if (!Number.isInteger(Number(digits)) || String(Number(digits)) !== digits) throw new SyntaxError(`${digits.slice(0, 20)} is not an integer`);
+      if (!Number.isInteger(Number(digits)) || String(Number(digits)) !== (digits === "-0" ? "0" : digits)) throw new SyntaxError(`${digits.slice(0, 20)} is not an integer`);
       at += digits.length - 1;
     }
   }
@@ -272,7 +272,7 @@ class Source {
       rest = data;
       if (piece.length < count) break;
     }
-    if (rest.length > 0) throw new StoreError("malformed", "the last line is not ended", { line: number });
+    if (rest.length > 0) throw new StoreError("malformed", "the last line is not ended", { line: number, member });
   }
 }
 

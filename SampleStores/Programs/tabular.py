@@ -100,7 +100,7 @@ class Tabular:
 # JSON, read strictly: what is not understood is an error with its line.
 
 
-def parse(line, number):
+def parse(line, number, **place):
     def unique(members):
         result = dict(members)
         if len(result) != len(members):
@@ -117,7 +117,10 @@ def parse(line, number):
             text(value)
         return value
     except (ValueError, RecursionError) as error:
-        raise StoreError("malformed", str(error), line=number) from None
+        # The parser's own message has a position in the line.
+        if isinstance(error, json.JSONDecodeError):
+            place["column"] = len(error.doc[: error.pos].encode()) + 1
+        raise StoreError("malformed", getattr(error, "msg", str(error)), line=number, **place) from None
 
 
 def text(value):
@@ -196,7 +199,7 @@ class Source:
                 break
             count = 1 << 20
         if rest:
-            raise StoreError("malformed", "the last line is not ended", line=number)
+            raise StoreError("malformed", "the last line is not ended", line=number, member=member)
 
 
 class Target:

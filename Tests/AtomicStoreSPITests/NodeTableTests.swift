@@ -162,6 +162,21 @@ let sampleValues: [(String, StoredValue)] = [
     }
   }
 
+  @Test("an error names the file that its row is in, where an entity's rows are in several", arguments: [1, 2, 3])
+  func members(_ reference: Int64) throws {
+    let model = try everything()
+    let base = try #require(model.entity(named: "Base"))
+    let one = try #require(base.slot(named: "one"))
+    let builder = NodeTableBuilder(model: model, file: "store")
+    for (number, member): (Int64, String) in [(1, "store/a"), (2, "store/a"), (3, "store/b")] {
+      builder.setMember(member, entity: base.index)
+      try builder.beginNode(entity: base.index, reference: number, line: Int(number))
+      if number == reference { try builder.set(toOne: 99, slot: one) }
+    }
+    let error = #expect(throws: PersistentStoreError.self) { _ = try builder.finish() }
+    #expect(error?.location.file == (reference == 3 ? "store/b" : "store/a") && error?.location.line == Int(reference))
+  }
+
   @Test("a reference to another hierarchy's object, a duplicate reference, and an abstract entity's object are refused")
   func refusals() throws {
     let model = try everything()

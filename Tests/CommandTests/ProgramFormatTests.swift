@@ -199,11 +199,10 @@ import Testing
 
         def load(self, source, entities):
             count = 0
-            for member in source.members:
-                if member["name"] != "index":
-                    for line in source.lines(member["name"]):
-                        count += 1
-                        yield parse(line, count)
+            for name in sorted({member["name"] for member in source.members} - {"index"}):
+                for number, line in enumerate(source.lines(name), 1):
+                    count += 1
+                    yield {**parse(line, number, member=name), "line": number, "member": name}
             if count != self.header(source)[1]:
                 raise StoreError("malformed", "objects are missing", member="index", line=1)
 
@@ -231,10 +230,41 @@ import Testing
       let checked = try run("conform", "--smoke", "--type", "Pieces")
       #expect(checked.code == 0, "\(checked.output)")
     }
+    // An error of an object has the path of its member, in which alone its line counts.
+    let people = folder("c.pieces/Employee")
+    let lines = try String(contentsOfFile: people, encoding: .utf8)
+    let name = try #require(lines.firstRange(of: "\"name\":\""))
+    try lines.replacingCharacters(in: name, with: "\"nom\":\"").write(
+      toFile: people, atomically: false, encoding: .utf8)
+    let object = try run("inspect", "c.pieces", "--json").error()
+    #expect(object["file"] as? String == "c.pieces/Employee" && object["line"] as? Int == 1, "\(object)")
     // An error in a member has its path.
+    try lines.write(toFile: people, atomically: false, encoding: .utf8)
     try FileManager.default.removeItem(atPath: folder("c.pieces/Department"))
     let error = try run("inspect", "c.pieces", "--json").error()
     #expect(error["file"] as? String == "c.pieces/index" && error["line"] as? Int == 1, "\(error)")
+  }
+
+  /// What the programs of a file and of a directory are changed to do, and what the check expects instead.
+  static let places = [
+    ("tabular", "item[\"line\"] = number", "item[\"line\"] = number + 1", "the error names line 3"),
+    ("pieces", ", \"member\": name}", "}", "the error names the file Sample of the store"),
+  ]
+
+  @Test(
+    "a program whose errors name another line, or no file of a directory, fails the checks",
+    .enabled(if: has("python3"), "python3 is not on this machine"), arguments: places)
+  func place(_ program: String, _ old: String, _ new: String, _ expected: String) throws {
+    let folder = try Folder()
+    let sample = try String(contentsOfFile: Command.samples + "/Programs/tabular.py", encoding: .utf8)
+    try Self.write(sample, to: folder("tabular.py"))
+    try Self.write(Self.pieces, to: folder("pieces.py"))
+    let text = try String(contentsOfFile: folder("\(program).py"), encoding: .utf8)
+    #expect(text.contains(old))
+    try Self.write(text.replacing(old, with: new), to: folder("\(program).py"))
+    let result = try Command.run(
+      "conform", "--type", program.capitalized, "--only", "VAL-04", "--plugin", "./\(program).py", in: folder.path)
+    #expect(result.code == 1 && result.output.contains(expected), "\(result.output)")
   }
 
   /// What a program does when it is asked to save, the exit code, and what the error says.

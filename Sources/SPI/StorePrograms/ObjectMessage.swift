@@ -20,6 +20,7 @@ enum ObjectMessage {
       case ("reference", _): reference = ProgramValues.reference(member)
       case ("values", .object(let list)): values = list
       case ("line", .integer(let line)): place.line = max(line, 1)
+      case ("member", .string(let member)) where source.isFolder: place.file = source.displayName(ofMember: member)
       default:
         throw PersistentStoreError(.malformed, "an object has a '\(key)' that is not understood", at: place)
       }
@@ -31,6 +32,7 @@ enum ObjectMessage {
     guard let reference else {
       throw PersistentStoreError(.malformed, "a reference is an integer or a text", at: place)
     }
+    if let file = place.file { nodes.setMember(file, entity: entity.index) }
     try nodes.beginNode(entity: entity.index, reference: reference, line: place.line ?? 0)
     for (key, value) in values {
       guard let number = entity.slot(named: key) else {

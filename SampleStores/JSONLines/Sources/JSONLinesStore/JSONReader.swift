@@ -115,7 +115,7 @@ struct LineReader {
       offset += 1
     }
     let digits = text.drop { $0 == "-" }
-    guard let number = Int64(text), digits.count == 1 || !digits.hasPrefix("0"), text != "-0" else {
+    guard let number = Int64(text), digits.count == 1 || !digits.hasPrefix("0") else {
       throw failure(
         "a value is expected: a text, a whole number of 64 bits, true, false, a list or an object", at: start)
     }

@@ -10,6 +10,7 @@ enum ObjectLine {
     guard let entity = nodes.model.entity(named: name) else {
       throw PersistentStoreError(.modelMismatch, "the model has no entity '\(name)'", at: place)
     }
+    if let file = place.file { nodes.setMember(file, entity: entity.index) }
     try nodes.beginNode(
       entity: entity.index, reference: try Self.reference(try fields.value("id"), place), line: place.line ?? 0)
     guard case .object(let values) = try fields.value("values") else {

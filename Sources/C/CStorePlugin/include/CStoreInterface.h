@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4139a02c0bd42356e979fdab4ab2fd30d7a1fb68ba87bab50a058ce54aee9d68"
+#define ASP_INTERFACE "9f4013c6c467b8189bdde871b5661eab3d946627ab05816345f8c8d20c83b8b9"

@@ -95,21 +95,7 @@ extension CheckContext {
 
   /// The places of a text in the files of a store.
   func places(of text: String, at path: String) -> [(file: String, offset: Int)] {
-    var found: [(file: String, offset: Int)] = []
-    let wanted = Array(text.utf8)
-    for (file, bytes) in (Files.content(path) ?? [:]).sorted(by: { $0.key < $1.key }) where bytes.count >= wanted.count
-    {
-      var offset = 0
-      while offset + wanted.count <= bytes.count {
-        if bytes[offset] == wanted[0], bytes[offset..<offset + wanted.count].elementsEqual(wanted) {
-          found.append((file, offset))
-          offset += wanted.count
-        } else {
-          offset += 1
-        }
-      }
-    }
-    return found
+    Files.places(of: Array(text.utf8), in: Files.content(path) ?? [:])
   }
 
   /// What changes texts in a file is not about a store that is compressed or encrypted.
@@ -122,11 +108,7 @@ extension CheckContext {
   func copy(
     _ path: String, to other: String, replacing text: String, at place: (file: String, offset: Int), with new: String
   ) {
-    Files.remove(other)
-    Files.copy(path, to: other)
-    let file = place.file.isEmpty ? other : other + "/" + place.file
-    guard var bytes = Files.read(file) else { return }
-    bytes.replaceSubrange(place.offset..<place.offset + text.utf8.count, with: Array(new.utf8))
-    Files.write(bytes, to: file)
+    Files.put(
+      Files.replacing(Array(text.utf8), by: Array(new.utf8), at: place, in: Files.content(path) ?? [:]), at: other)
   }
 }

@@ -41,6 +41,13 @@ extension Models {
       ])
   ])
 
+  /// One entity with relationships to itself that have no inverse.
+  static let oneWay = ModelDescription(entities: [
+    EntityDescription(
+      name: "Node",
+      properties: [.attribute("name", .string), .toOne("idol", "Node"), .toMany("fans", "Node")])
+  ])
+
   /// Relationships with each rule of deletion.
   static let rules = ModelDescription(entities: [
     EntityDescription(

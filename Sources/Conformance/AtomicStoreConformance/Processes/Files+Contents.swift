@@ -40,6 +40,32 @@ extension Files {
     return length < 0 ? nil : String(decoding: buffer[..<length], as: UTF8.self)
   }
 
+  /// The places of some bytes in the files of a store.
+  static func places(of wanted: [UInt8], in content: [String: [UInt8]]) -> [(file: String, offset: Int)] {
+    var found: [(file: String, offset: Int)] = []
+    for (file, bytes) in content.sorted(by: { $0.key < $1.key }) where bytes.count >= wanted.count {
+      var offset = 0
+      while offset + wanted.count <= bytes.count {
+        if bytes[offset] == wanted[0], bytes[offset..<offset + wanted.count].elementsEqual(wanted) {
+          found.append((file, offset))
+          offset += wanted.count
+        } else {
+          offset += 1
+        }
+      }
+    }
+    return found
+  }
+
+  /// The files of a store with some bytes replaced by others, at one of their places.
+  static func replacing(
+    _ old: [UInt8], by new: [UInt8], at place: (file: String, offset: Int), in content: [String: [UInt8]]
+  ) -> [String: [UInt8]] {
+    var content = content
+    content[place.file]?.replaceSubrange(place.offset..<place.offset + old.count, with: new)
+    return content
+  }
+
   /// Bytes with all places of some replaced by others; nil where they are not there.
   static func replacing(_ old: [UInt8], by new: [UInt8], in bytes: [UInt8]) -> [UInt8]? {
     guard !old.isEmpty, bytes.count >= old.count else { return nil }

@@ -33,9 +33,11 @@ struct PhaseError: Codable, Sendable, Error {
   /// The store error's code; nil for errors of another type.
   var code: String?
   var text: String
-  var hasFile = false
-  var hasPlace = false
+  var file: String?
   var line: Int?
+  var offset: Int?
+  var hasFile: Bool { file != nil }
+  var hasPlace: Bool { line != nil || offset != nil }
 
   init(code: String?, text: String) {
     self.code = code
@@ -44,8 +46,8 @@ struct PhaseError: Codable, Sendable, Error {
   init(_ error: PersistentStoreError) {
     code = error.code.description
     text = "\(error)"
-    hasFile = error.location.file != nil
-    hasPlace = error.location.line != nil || error.location.offset != nil
+    file = error.location.file
     line = error.location.line
+    offset = error.location.offset
   }
 }

@@ -25,6 +25,9 @@ struct FaultHooks: Sendable {
   /// Puts what the format loaded, or failed to load, into the table that the kit gets.
   var loaded:
     (@Sendable (Result<NodeTable, PersistentStoreError>, NodeTableBuilder) throws(PersistentStoreError) -> Void)?
+  /// Whether references to missing objects are left out before ``loaded``: by object and property
+  /// (`Employee/3.department`), what they lead to (`Department/99`).
+  var leavesOut: (@Sendable (_ owner: String, _ links: [String], NodeTable) -> Bool)?
   var newReference:
     (
       @Sendable (ManagedObjectSnapshot, NodeTable, inout StoreMetadata) throws(PersistentStoreError) -> ReferenceObject?

@@ -66,10 +66,15 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore, HookedStore {
     let source = try hooks.source?(source) ?? source
     if let loaded = hooks.loaded {
       let inner = NodeTableBuilder(model: nodes.model, file: nodes.file)
+      if hooks.leavesOut != nil { inner.rules.danglingReferences = .keepAsText }
       let result: Result<NodeTable, PersistentStoreError>
       do throws(PersistentStoreError) {
         try base.load(source, into: inner)
-        result = .success(try inner.finish())
+        let nodes = try inner.finish()
+        for (owner, links) in inner.keptReferences where !(hooks.leavesOut?(owner, links, nodes) ?? true) {
+          throw PersistentStoreError(.danglingReference, "\(owner): \(links[0]) does not exist")
+        }
+        result = .success(nodes)
       } catch { result = .failure(error) }
       return try loaded(result, nodes)
     }

@@ -5,6 +5,9 @@ import FoundationEssentials
 /// The catalogue: the families of checks, one file each.
 enum Checks {
   static let kit = "the kit’s own rule"
+  /// What ``CheckContext/expectLine(of:about:in:without:_:)`` expects, as a part of a check's procedure.
+  static let errorLines =
+    "An error that names a line or byte of a text file names the line that was changed, or the first line of its object; and the file, in a store that is a directory"
 
   static let metadataIsKept: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
     traits.keepsMetadata ? .applies : .notApplicable("keepsMetadata is false")

@@ -54,6 +54,53 @@ extension CheckContext {
       }
     }
   }
+
+  /// Of relationships without inverse, each reference in the files is changed alone into that of an object that is not
+  /// there: either the file is refused, or it means the same, perhaps with another name.
+  ///
+  /// - Parameter reference: What an object with a number is called.
+  func expectOneWayReferencesRefused(_ reference: (UInt32) -> ReferenceObject) throws {
+    // Of 21 bits, as are those that they are changed into.
+    let numbers: [UInt32] = [1_100_003, 1_100_029, 1_100_061, 2_000_003, 2_000_029]
+    let changes: [(owner: String, old: UInt32, new: UInt32)] = [
+      ("one", numbers[3], 2_000_009), ("many", numbers[4], 2_000_039),
+    ]
+    var graph = Graph(Models.oneWay, ["one", "many", "member", "idol", "fan"].map { ($0, "Node") })
+    for place in graph.objects.indices {
+      graph.objects[place].values["name"] = .string(graph.objects[place].label)
+    }
+    try graph.relate("one", "idol", to: ["idol"])
+    try graph.relate("many", "fans", to: ["member", "fan"])
+    let (uuid, whole, path) = (UUID(), graph, self.path("oneway\(record.nextFile())"))
+    let names = try process("write relationships without inverse") {
+      try $0.forge(whole, to: path, uuid: uuid, references: { reference(numbers[$0]) })
+    }
+    let expected = try graph.text(names)
+    try expectSame(try process("read it") { try $0.read(path, whole.model) }, expected, "the file as it was")
+    let intact = Files.content(path) ?? [:]
+    for (owner, old, new) in changes {
+      let others = try files(of: graph, without: owner, uuid) { reference(numbers[$0]) }
+      let renamed = expected.renamed("\(reference(old))", "\(reference(new))")
+      for (before, after) in zip(ReferenceForms.all(old), ReferenceForms.all(new)) {
+        for place in Files.places(of: before, in: intact) {
+          Files.put(Files.replacing(before, by: after, at: place, in: intact), at: path)
+          let what = "\(reference(old)) at byte \(place.offset) changed to \(reference(new))"
+          let end = try attempt("read it with \(what)") { try $0.read(path, whole.model, options: handmade) }
+          guard case .refused(let error) = end else {
+            let text = try settle(end, what)
+            guard !renamed.differences(from: text).isEmpty else { continue }
+            // What was changed may be another number, such as the greatest reference.
+            try expectSame(text, expected, "\(what): refused, or the same, perhaps under another name")
+            continue
+          }
+          try expect(error.code != nil, "\(what): refused with a store error", error.text)
+          // Not where the object's own reference was changed, so that what led to it is dangling.
+          guard error.code == "danglingReference", error.text.contains("\(new)") else { continue }
+          try expectLine(of: error, about: place, in: intact, without: others, what)
+        }
+      }
+    }
+  }
 }
 
 extension GraphText {

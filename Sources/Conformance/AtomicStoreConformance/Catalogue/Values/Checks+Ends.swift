@@ -288,22 +288,18 @@ extension CheckContext {
     let forms = zip(ReferenceForms.all(numbers[1]), ReferenceForms.all(numbers[2])).map { (old: $0, new: $1) }
     let intact = Files.content(path) ?? [:]
     var found = 0
-    for (member, content) in intact.sorted(by: { $0.key < $1.key }) {
-      for form in forms {
-        for offset in content.indices.dropLast(form.old.count - 1) where content[offset...].starts(with: form.old) {
-          var changed = intact
-          changed[member]?.replaceSubrange(offset..<offset + form.old.count, with: form.new)
-          Files.put(changed, at: path)
-          let end = try attempt("read it with the reference at byte \(offset) changed") {
-            try $0.read(path, whole.model, options: handmade)
-          }
-          guard case .refused(let error) = end, error.code == "danglingReference" else { continue }
-          found += 1
-          // Either the relationship's end was changed, or the object's own reference.
-          var given = names
-          if !error.text.contains("\(numbers[2])") { given["h"] = GraphText.name("House", .integer(Int64(numbers[2]))) }
-          try expectTakenAway(path, whole, given)
+    for form in forms {
+      for place in Files.places(of: form.old, in: intact) {
+        Files.put(Files.replacing(form.old, by: form.new, at: place, in: intact), at: path)
+        let end = try attempt("read it with the reference at byte \(place.offset) changed") {
+          try $0.read(path, whole.model, options: handmade)
         }
+        guard case .refused(let error) = end, error.code == "danglingReference" else { continue }
+        found += 1
+        // Either the relationship's end was changed, or the object's own reference.
+        var given = names
+        if !error.text.contains("\(numbers[2])") { given["h"] = GraphText.name("House", .integer(Int64(numbers[2]))) }
+        try expectTakenAway(path, whole, given)
       }
     }
     guard found > 0 else { throw NotApplicable(reason: "no change of its bytes makes a reference are dangling") }

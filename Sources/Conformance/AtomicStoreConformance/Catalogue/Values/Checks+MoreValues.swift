@@ -16,9 +16,10 @@ extension Checks {
   static let furtherValues: [CheckDefinition] = [
     CheckDefinition(
       "VAL-04", "A number in the file that does not fit its attribute is an error", from: kit,
-      by: "wide numbers in a file whose model says narrow ones; a number in the file made greater by hand",
-      causes: ["a number is cut to its last bits"],
-      catches: ["wrapsInt16"]
+      by:
+        "wide numbers in a file whose model says narrow ones; a number in the file made greater by hand. \(errorLines)",
+      causes: ["a number is cut to its last bits", "line breaks in texts are not counted"],
+      catches: ["wrapsInt16", "laterLine"]
     ) { check in
       let cases: [(AttributeType, Int64, AttributeType)] = [
         (.integer32, 40_000, .integer16), (.integer64, -32_769, .integer16), (.integer64, 5_000_000_000, .integer32),
@@ -47,7 +48,7 @@ extension Checks {
     },
     CheckDefinition(
       "VAL-12", "Numbers with leading or trailing characters are rejected", from: kit,
-      by: "such texts in a file whose model says numbers; a number in the file edited by hand",
+      by: "such texts in a file whose model says numbers; a number in the file edited by hand. \(errorLines)",
       causes: ["a number is read as far as it goes"], catches: ["lenientNumberParse"]
     ) { check in
       for text in ["12abc", "1,5", "", " 1", "0x10", "\u{661}\u{662}", "1 2", "--1", "+-1", "1e", ".", "1_000"] {
@@ -374,32 +375,6 @@ private struct ListTransformer: AttributeTransformer {
 }
 
 extension CheckContext {
-  /// A value is found in the file as text, and written otherwise: that must be refused. Formats that do not write it as
-  /// text have nothing to edit.
-  func expectEditedValueRefused(_ type: AttributeType, _ value: StoredValue, _ text: String, to others: [String]) throws
-  {
-    guard !traits.unsupportedTypes.contains(type.modelName) else { return }
-    let path = self.path("edit\(text)")
-    let graph = Graph.values(type, [value])
-    let names = try process("save \(text)") { try $0.write(graph, to: path) }
-    let found = places(of: text, at: path)
-    if found.count != 1 { return note("\(text) is \(found.count) times in the file as text: not edited") }
-    let copy = self.path("edited")
-    for other in others {
-      self.copy(path, to: copy, replacing: text, at: found[0], with: other)
-      _ = try refusal(
-        of: "read it as '\(other)'", codes: ["malformed", "invalidValue", "changedOnDisk", "modelMismatch"]
-      ) { session in
-        try session.read(copy, graph.model, options: handmade)
-      }
-    }
-    // The control: what was not spoilt can be edited.
-    self.copy(path, to: copy, replacing: text, at: found[0], with: text)
-    try expectSame(
-      try process("read it as it was") { try $0.read(copy, graph.model, options: handmade) }, try graph.text(names),
-      "the file as it was")
-  }
-
   /// Names that a model takes are kept all at once; where the format refuses some, each is tried alone.
   func expectNamesKept(_ names: [String], _ graph: ([String]) -> Graph) throws {
     let allowed = names.filter { (try? Models.frozen(graph([$0]).model)) != nil }

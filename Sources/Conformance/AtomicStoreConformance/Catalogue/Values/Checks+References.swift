@@ -8,7 +8,9 @@ extension Checks {
     CheckDefinition(
       "REF-01", "Ten thousand objects saved at once have ten thousand references", from: unique,
       by: "one save; all references counted",
-      causes: ["a reference is made from the time or from a small random number"], catches: ["refFromTimestampMillis"],
+      causes: [
+        "a reference is made from the time or from a small random number", "a part of a large save is not written",
+      ], catches: ["refFromTimestampMillis"],
       timeLimit: 60
     ) { check in
       let path = check.path()
@@ -21,7 +23,7 @@ extension Checks {
       }
       try check.expectEqual(saved, count, "different references after the save")
       let read = try check.process("read them in another process") { try $0.read(path, Models.nodes).count }
-      try check.expectEqual(read, count, "different references in the file")
+      try check.expectEqual(read, count, "objects in the file")
     },
     CheckDefinition(
       "REF-02", "Objects of an entity and of its sub-entities do not share references", from: unique,

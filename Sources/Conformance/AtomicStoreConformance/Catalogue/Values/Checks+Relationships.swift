@@ -221,8 +221,9 @@ extension Checks {
     CheckDefinition(
       "REL-11", "A relationship to an object that is not there is an error that names the relationship", from: kit,
       by:
-        "a file that says it follows one model, with relationships of another; files in which one reference was changed",
-      causes: ["a missing object is taken for no object"], catches: ["danglingBecomesNil"], demand: several
+        "a file that says it follows one model, with relationships of another; files in which one reference was changed, of relationships with an inverse and without, to one and to many, by integers and by texts. \(errorLines)",
+      causes: ["a missing object is taken for no object", "references are looked up by the format, which skips some"],
+      catches: ["danglingBecomesNil", "oneWayDanglingDropped", "laterLine"], demand: several
     ) { check in
       var graph = Graph(Models.places(home: "Club"), [("a", "Guest"), ("b", "Guest"), ("c", "Club"), ("h", "Hall")])
       graph.objects[0].links["home"] = ["c"]
@@ -231,6 +232,8 @@ extension Checks {
         graph, claims: Models.places(home: "Hall"), "a relationship to nothing", naming: ["home"],
         references: { .integer(Int64($0) * 1000 + 7) })
       try check.expectEditedReferencesRefused { $0 == "member-b" ? "member-c" : "member-0" }
+      if check.traits.references != .derived { try check.expectOneWayReferencesRefused { .integer(Int64($0)) } }
+      if check.traits.references == .all { try check.expectOneWayReferencesRefused { .string("object-\($0)") } }
     },
     CheckDefinition(
       "REL-12", "A relationship to an object of another entity is an error", from: kit,

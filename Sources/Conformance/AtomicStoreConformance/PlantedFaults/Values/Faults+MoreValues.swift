@@ -9,6 +9,15 @@ extension Faults {
     silent(
       "lenientNumberParse", "reads nothing where a number has something behind it",
       about: [.invalidValue, .malformed, .modelMismatch]),
+    Fault("laterLine", "names the line after that of what is wrong") { hooks in
+      hooks.loaded = { (result, builder) throws(PersistentStoreError) in
+        do throws(PersistentStoreError) { try copy(try result.get(), into: builder) } catch {
+          var later = error
+          later.location.line = error.location.line.map { $0 + 1 }
+          throw later
+        }
+      }
+    },
     value("decimalExponentLost", "writes decimals without their power of ten, where that is great") { value, _ in
       if case .decimal(let number) = value, !number.isNaN, abs(Int(number.exponent)) > 100 {
         return .decimal(DecimalNumber(mantissa: number.mantissa, exponent: 0, isNegative: number.isNegative))

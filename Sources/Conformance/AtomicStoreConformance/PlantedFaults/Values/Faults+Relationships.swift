@@ -84,6 +84,20 @@ extension Faults {
     },
     silent(
       "danglingBecomesNil", "reads nothing where a relationship is dangling", about: [.danglingReference, .malformed]),
+    Fault("oneWayDanglingDropped", "leaves out references of relationships without inverse to missing objects") {
+      hooks in
+      hooks.leavesOut = { owner, links, nodes in
+        let entity = owner.split(separator: "/").first.flatMap { nodes.model.entity(named: String($0)) }
+        let property = owner.split(separator: ".").last.flatMap { entity?.slot(named: String($0)) }
+        guard let entity, let property, entity.slots[property].relationship?.inverseName == nil else { return false }
+        return !links.contains { link in
+          let text = String(link.drop { $0 != "/" }.dropFirst())
+          let reference = Int64(text).map { ReferenceObject.integer($0) } ?? .string(text)
+          return nodes.model.entities.contains { nodes.handle(for: reference, entity: $0.index) != nil }
+        }
+      }
+      hooks.loaded = { (result, builder) throws(PersistentStoreError) in try copy(try result.get(), into: builder) }
+    },
     silent(
       "wrongEntityAccepted",
       "reads nothing where a relationship leads to an object of another entity",

@@ -29,7 +29,7 @@ extension NodeTableBuilder {
     precondition(entity >= 0 && entity < tables.count, "the entity does not exist")
     guard references.count % 8 == 0 else {
       throw PersistentStoreError(
-        .malformed, "\(references.count) bytes of references", at: StoreLocation(file: members[entity] ?? file))
+        .malformed, "\(references.count) bytes of references", at: StoreLocation(file: file(of: entity)))
     }
     if try shareReferences(entity, references, of: bytes) { return }
     try bytes.read(references)
@@ -40,7 +40,7 @@ extension NodeTableBuilder {
     try checkRows(entity, rows: rows, adding: rows)
     try take((rows + 63) / 64 * 8)
     guard let column = Column(.integer64, cells: references, of: bytes) else {
-      throw Self.outOfMemory("\(rows) references", at: StoreLocation(file: members[entity] ?? file))
+      throw Self.outOfMemory("\(rows) references", at: StoreLocation(file: file(of: entity)))
     }
     use(column, entity, building[entity].slotCount)
     building[entity].capacity = rows
@@ -386,6 +386,6 @@ extension NodeTableBuilder {
     return PersistentStoreError(
       .malformed, message,
       at: StoreLocation(
-        file: members[entity] ?? file, entity: record.description.name, property: record.slots[slot].name))
+        file: file(of: entity), entity: record.description.name, property: record.slots[slot].name))
   }
 }

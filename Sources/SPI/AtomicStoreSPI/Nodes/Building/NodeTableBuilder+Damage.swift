@@ -25,7 +25,7 @@ extension NodeTableBuilder {
     of entity: Int? = nil, slot: Int? = nil, because error: PersistentStoreError
   ) throws(PersistentStoreError) {
     let place = StoreLocation(
-      file: entity.flatMap { members[$0] } ?? file, entity: entity.map { model.records[$0].description.name },
+      file: entity.map { self.file(of: $0) } ?? file, entity: entity.map { model.records[$0].description.name },
       property: slot.flatMap { slot in entity.map { model.records[$0].slots[slot].name } })
     guard canSkip(error), !isNeeded(place) else { throw error }
     try report("damaged object: \(error.message)", at: error.location.filled(from: place))

@@ -1,5 +1,12 @@
 /// Where nodes are, for errors.
 extension NodeTableBuilder {
+  /// The file that a row of an entity is in.
+  ///
+  /// - Parameter row: By default, the row that was begun last.
+  func file(of entity: Int, row: Int = .max) -> String? {
+    members[entity].last { $0.firstRow <= row }?.name ?? file
+  }
+
   func location(entity: Int, row: Int, slot: Int?) -> StoreLocation {
     let record = model.records[entity]
     let line = building[entity].lines.map { Int($0[row]) } ?? 0
@@ -7,7 +14,7 @@ extension NodeTableBuilder {
     let number = tables[entity].referenceNumbers.header.pointee
     let reference = text ?? (row < number.capacity ? String(number.cell(row, as: Int64.self)) : nil)
     return StoreLocation(
-      file: members[entity] ?? file, line: line > 0 ? line : nil, entity: record.description.name,
+      file: file(of: entity, row: row), line: line > 0 ? line : nil, entity: record.description.name,
       reference: reference, property: slot.map { record.slots[$0].name })
   }
 

@@ -12,7 +12,7 @@ extension NodeTableBuilder {
   ///
   /// - Throws: `.invalidValue` if the bytes are not UTF-8.
   public func numbered(utf8: Span<UInt8>, entity: Int) throws(PersistentStoreError) -> NumberedReference {
-    guard Self.isUTF8(utf8) else { throw Self.notUTF8(StoreLocation(file: members[entity] ?? file)) }
+    guard Self.isUTF8(utf8) else { throw Self.notUTF8(StoreLocation(file: file(of: entity))) }
     let root = model.records[entity].root
     return NumberedReference(cell: utf8.withUnsafeBufferPointer { encode($0, root: root) })
   }

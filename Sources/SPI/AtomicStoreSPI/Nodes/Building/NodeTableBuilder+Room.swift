@@ -48,7 +48,7 @@ extension NodeTableBuilder {
     if let row { return location(entity: entity, row: row, slot: slot) }
     let record = model.records[entity]
     return StoreLocation(
-      file: members[entity] ?? file, entity: record.description.name, property: slot.map { record.slots[$0].name })
+      file: file(of: entity), entity: record.description.name, property: slot.map { record.slots[$0].name })
   }
 
   /// Makes a column that of a slot; the index after the last slot is that of the references.

@@ -160,7 +160,7 @@ extension NodeTableBuilder {
   // MARK: Errors
 
   private func entityLocation(_ entity: Int) -> StoreLocation {
-    StoreLocation(file: members[entity] ?? file, entity: model.records[entity].description.name)
+    StoreLocation(file: file(of: entity), entity: model.records[entity].description.name)
   }
 
   private func badReferences(_ entity: Int, _ message: String) -> PersistentStoreError {

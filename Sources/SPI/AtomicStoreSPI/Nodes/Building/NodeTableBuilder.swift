@@ -83,7 +83,8 @@ public final class NodeTableBuilder {
   var hasRowReferences = false
   /// Entities whose ``textRows`` are not in the order of rows.
   var unsortedTexts: Set<Int> = []
-  var members: [String?]
+  /// The files that an entity's rows are in, each from its first row on.
+  var members: [[(firstRow: Int, name: String)]]
   /// Integer references in relationships that do not fit in a cell beside its tag.
   var listed: [Int64] = []
   var payloads: [[Int: any Sendable]]
@@ -134,7 +135,7 @@ public final class NodeTableBuilder {
     texts.initialize(repeating: TextMentions(), count: tables.count)
     textRows = .allocate(capacity: max(tables.count, 1))
     textRows.initialize(repeating: [], count: tables.count)
-    members = Array(repeating: nil, count: tables.count)
+    members = Array(repeating: [], count: tables.count)
     payloads = Array(repeating: [:], count: tables.count)
     deferred = Array(repeating: [], count: tables.count)
     building = .allocate(capacity: max(tables.count, 1))
@@ -178,7 +179,7 @@ public final class NodeTableBuilder {
       entry.pointee.lines = nil
       texts[index] = TextMentions()
       textRows[index] = []
-      members[index] = nil
+      members[index] = []
       payloads[index] = [:]
       deferred[index] = []
     }
@@ -223,8 +224,12 @@ public final class NodeTableBuilder {
   /// The number of nodes of that entity so far.
   public func count(of entity: Int) -> Int { tables.indices.contains(entity) ? building[entity].count : 0 }
 
-  /// Sets the name of the member file that contains an entity's rows, for errors.
-  public func setMember(_ name: String, entity: Int) { members[entity] = name }
+  /// Sets the name of the file, in a store that is a directory, that contains the rows of an entity that follow, for
+  /// errors: `StoreSource.displayName(ofMember:)`.
+  public func setMember(_ name: String, entity: Int) {
+    if let last = members[entity].last, ScalarString(last.name) == ScalarString(name) { return }
+    members[entity].append((building[entity].count, name))
+  }
 
   // MARK: Nodes
 
@@ -252,7 +257,7 @@ public final class NodeTableBuilder {
   /// - Throws: As for an integer; `.invalidValue` if the bytes are not UTF-8.
   public func beginNode(entity: Int, utf8 reference: Span<UInt8>, line: Int = 0) throws(PersistentStoreError) {
     guard Self.isUTF8(reference) else {
-      throw Self.notUTF8(StoreLocation(file: members[entity] ?? file, line: line > 0 ? line : nil))
+      throw Self.notUTF8(StoreLocation(file: file(of: entity), line: line > 0 ? line : nil))
     }
     try beginRow(entity, line)
     reference.withUnsafeBufferPointer { noteText($0, entity, state.pointee.row) }
