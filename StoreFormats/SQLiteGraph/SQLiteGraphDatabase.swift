@@ -43,18 +43,28 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
 
   private func open(mayCreate: Bool) throws(PersistentStoreError) -> Bool {
     var identifier: Int64 = 0
-    do throws(PersistentStoreError) {
-      try open(path, mode(mayCreate: mayCreate))
+    func readIdentifier() throws(PersistentStoreError) {
       try query("PRAGMA application_id", []) { row in identifier = row.integer(0) }
-    } catch {
-      // A file with a write-ahead log needs files beside it. Where none can be made, no one writes it either.
-      guard isReadOnly, [.cannotCreate, .readOnly, .permissionDenied, .noSpace].contains(error.code), !hasLog else {
-        throw error
-      }
-      close()
+    }
+    func openUnchanging() throws(PersistentStoreError) {
       let name = PercentEncoding(keeping: "/.-_").encoded(path)
       try open("file:\(name)?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
-      try query("PRAGMA application_id", []) { row in identifier = row.integer(0) }
+      try readIdentifier()
+    }
+    if isReadOnly, isProtected {
+      try openUnchanging()
+    } else {
+      do throws(PersistentStoreError) {
+        try open(path, mode(mayCreate: mayCreate))
+        try readIdentifier()
+      } catch {
+        // A file with a write-ahead log needs files beside it. Where none can be made, no one writes it either.
+        guard isReadOnly, [.cannotCreate, .readOnly, .permissionDenied, .noSpace].contains(error.code), !hasLog else {
+          throw error
+        }
+        close()
+        try openUnchanging()
+      }
     }
     var pages: Int64 = 0
     try query("PRAGMA page_count", []) { row in pages = row.integer(0) }
@@ -77,6 +87,14 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
   private func mode(mayCreate: Bool) -> Int32 {
     if isReadOnly { return hasLog ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE }
     return mayCreate ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE
+  }
+
+  /// Whether no one may write the file, and no one has it open. SQLite would make files beside it with the same
+  /// permissions, and leave them: they would keep everyone from writing it later.
+  private var isProtected: Bool {
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & 0o222 == 0 else { return false }
+    return !["-wal", "-shm"].contains { stat(path + $0, &status) == 0 }
   }
 
   /// Whether there is a write-ahead log with content.

@@ -1,0 +1,33 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import BuiltInStoreFormats
+import Foundation
+import Testing
+
+@Suite("Databases that no one may write") struct ProtectedDatabaseTests {
+  @Test("a reader makes no files beside a protected database, whose permissions would bind later writers")
+  func files() throws {
+    let place = try StoreLifeTests.Place()
+    do {
+      let context = ManagedObjectContext(try place.open())
+      try context.insertNewObject(forEntityName: "Person").setValue("Ada", forKey: "name")
+      try context.save()
+    }
+    let folder = place.folder.path
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["life.sqlgraph"])
+    #expect(chmod(place.path, 0o444) == 0)
+    do {
+      let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+      try coordinator.addPersistentStore(at: place.path, isReadOnly: true)
+      let context = ManagedObjectContext(coordinator)
+      #expect(try context.fetch(FetchRequest<ManagedObject>(entityName: "Person")).count == 1)
+      // While it is open.
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["life.sqlgraph"])
+    }
+    #expect(chmod(place.path, 0o644) == 0)
+    let context = ManagedObjectContext(try place.open())
+    try context.insertNewObject(forEntityName: "Person").setValue("Eve", forKey: "name")
+    try context.save()
+    #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Person")) == 2)
+  }
+}
