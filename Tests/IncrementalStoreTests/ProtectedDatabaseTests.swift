@@ -2,6 +2,7 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Databases that no one may write") struct ProtectedDatabaseTests {
