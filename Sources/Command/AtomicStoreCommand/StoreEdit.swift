@@ -22,6 +22,12 @@ struct StoreEdit {
 
   /// - Parameter verb: What is done, for messages: `set 3 objects of Book`.
   func run(entity: String, verb: String, _ change: Change) throws {
+    do { try write(entity, verb, change) } catch let error as ManagedObjectError {
+      throw error.failure(in: Input.shown(store))
+    }
+  }
+
+  private func write(_ entity: String, _ verb: String, _ change: Change) throws {
     if result.output == nil, store != "-" || !result.dryRun, !result.dryRun || !Input.isIncremental(store) {
       return try inPlace(entity, verb, change)
     }

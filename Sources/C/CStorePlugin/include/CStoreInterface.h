@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4139a02c0bd42356e979fdab4ab2fd30d7a1fb68ba87bab50a058ce54aee9d68"
+#define ASP_INTERFACE "5a52e88847690dae0af9632e84badf7dd30f6c254972061d2664777ca80a93c2"
