@@ -17,15 +17,21 @@ import Testing
   }
 
   private static func city(_ path: String, _ key: String) throws -> String {
-    try Command.run("fetch", path, "--entity", "Employee", "--columns", key, "--where", "\(key) != nil", "--format", "csv")
-      .output
+    try Command.run(
+      "fetch", path, "--entity", "Employee", "--columns", key, "--where", "\(key) != nil", "--format", "csv"
+    )
+    .output
   }
 
   @Test(
     "model diff, migrate and fetch --model agree whether a store fits, and that a renaming can be inferred",
     arguments: [
-      ("name=\"address\"", "name=\"home\" elementID=\"address\"", "home.city", "address.city is Employee.home.city now"),
-      ("name=\"city\"", "name=\"town\" elementID=\"city\"", "address.town", "address.city is Employee.address.town now"),
+      (
+        "name=\"address\"", "name=\"home\" elementID=\"address\"", "home.city", "address.city is Employee.home.city now"
+      ),
+      (
+        "name=\"city\"", "name=\"town\" elementID=\"city\"", "address.town", "address.city is Employee.address.town now"
+      ),
       ("name=\"floor\" optional=\"YES\"", "name=\"floor\"", "address.city", "Department.floor: optional → required"),
       ("minValueString=\"-2\"", "minValueString=\"-3\"", "address.city", nil),
     ] as [(String, String, String, String?)])
@@ -43,7 +49,9 @@ import Testing
     let steps = (try migrated.json() as? [String: Any])?["steps"] as? [[String: Any]]
     // Rules alone are not a difference for a store, which gets them all the same.
     #expect(migrated.code == 0 && steps?.count == 1, "\(migrated.errors)")
-    #expect(try Self.city(folder("n.xml"), key).dropFirst(key.count) == Self.city(Command.company, "address.city").dropFirst(12))
+    #expect(
+      try Self.city(folder("n.xml"), key).dropFirst(key.count)
+        == Self.city(Command.company, "address.city").dropFirst(12))
   }
 
   @Test(
@@ -70,13 +78,17 @@ import Testing
   func mapping(_ old: String, _ new: String, _ rules: String, _ key: String) throws {
     let folder = try Folder()
     let path = try Self.changed(old, new, in: folder)
-    try Data(#"{"entities": {"Employee": {"properties": {\#(rules)}}}}"#.utf8).write(to: URL(filePath: folder("m.json")))
+    try Data(#"{"entities": {"Employee": {"properties": {\#(rules)}}}}"#.utf8).write(
+      to: URL(filePath: folder("m.json")))
     let arguments = ["migrate", Command.company, "--model", path, "-o", folder("n.xml")]
     let refused = try Command.run(arguments: arguments)
-    #expect(refused.code == 65 && refused.errors.contains("attribute-dropped: Employee.address.city"), "\(refused.errors)")
+    #expect(
+      refused.code == 65 && refused.errors.contains("attribute-dropped: Employee.address.city"), "\(refused.errors)")
     let mapped = try Command.run(arguments: arguments + ["--mapping", folder("m.json")])
     #expect(mapped.code == 0, "\(mapped.errors)")
-    #expect(try Self.city(folder("n.xml"), key).dropFirst(key.count) == Self.city(Command.company, "address.city").dropFirst(12))
+    #expect(
+      try Self.city(folder("n.xml"), key).dropFirst(key.count)
+        == Self.city(Command.company, "address.city").dropFirst(12))
   }
 
   @Test("a to-many that becomes required and is empty is refused, unless that is allowed, and check warns of it")
@@ -85,7 +97,8 @@ import Testing
     let path = try Self.changed("name=\"projects\" optional=\"YES\"", "name=\"projects\"", in: folder)
     let arguments = ["migrate", Command.company, "--model", path, "-o", folder("n.xml")]
     let refused = try Command.run(arguments: arguments)
-    #expect(refused.code == 65 && refused.errors.contains("Employee.projects: required, and Employee/"), "\(refused.errors)")
+    #expect(
+      refused.code == 65 && refused.errors.contains("Employee.projects: required, and Employee/"), "\(refused.errors)")
     #expect(refused.errors.contains("(--allow-empty-non-optional-to-many migrates all the same)"), "\(refused.errors)")
     let allowed = try Command.run(arguments: arguments + ["--allow-empty-non-optional-to-many"])
     #expect(allowed.code == 0, "\(allowed.errors)")

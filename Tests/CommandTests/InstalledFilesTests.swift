@@ -85,7 +85,8 @@ import Testing
     }
     let found = KitBuild.find(inCheckout: folder.path, compiler: "Clang 21")
     #expect((found != nil) == isLinked)
-    #expect(found.map { $0.products.hasSuffix(products.dropLast()) && $0.headers == folder.path + "/Sources/C" } ?? true)
+    #expect(
+      found.map { $0.products.hasSuffix(products.dropLast()) && $0.headers == folder.path + "/Sources/C" } ?? true)
   }
 
   @Test("without them, new-format says which option names a checkout")

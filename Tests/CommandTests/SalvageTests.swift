@@ -194,8 +194,9 @@ import Testing
   func derived(_ arguments: [String]) throws {
     let folder = try Folder()
     let company = try Self.text(Command.company)
-    try Data(company.replacing("name=\"badge\" type=\"int32\">1<", with: "name=\"badge\" type=\"int32\">x<").utf8).write(
-      to: URL(filePath: folder("d.xml")))
+    try Data(company.replacing("name=\"badge\" type=\"int32\">1<", with: "name=\"badge\" type=\"int32\">x<").utf8)
+      .write(
+        to: URL(filePath: folder("d.xml")))
     try Data(#"{"atomicstorePatch": 1, "changes": []}"#.utf8).write(to: URL(filePath: folder("p.json")))
     func counts(_ path: String) throws -> [Int] {
       let rows = try Command.run(

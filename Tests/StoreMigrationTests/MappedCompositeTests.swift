@@ -35,7 +35,8 @@ import Testing
     return nodes
   }
 
-  private static func migrated(_ model: ManagedObjectModel, _ properties: String, drop: String = "") throws -> NodeTable {
+  private static func migrated(_ model: ManagedObjectModel, _ properties: String, drop: String = "") throws -> NodeTable
+  {
     let text = #"{"entities": {"Person": {"properties": {\#(properties)}, "drop": [\#(drop)]}}}"#
     let file = try MappingFile(json: Array(text.utf8), name: "m.json")
     return try StoreMigrator(MigrationPlan([.mapped(to: model, by: file)])).migrate(people(), store: UUID()).nodes

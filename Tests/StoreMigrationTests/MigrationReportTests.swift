@@ -123,7 +123,8 @@ import Testing
     #expect(migrated.value(forKey: "address.spot.lat", of: node) == .double(1.5))
   }
 
-  private static func model(friends minimum: Int, _ maximum: Int, isOptional: Bool = true) throws -> ManagedObjectModel {
+  private static func model(friends minimum: Int, _ maximum: Int, isOptional: Bool = true) throws -> ManagedObjectModel
+  {
     try model([
       EntityDescription(
         name: "Person",

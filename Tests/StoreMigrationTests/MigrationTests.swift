@@ -322,6 +322,16 @@ import Testing
     #expect(error.location.file == "m.json" && error.description.contains(words), "\(error)")
   }
 
+  /// A mapping file with a default for the property `n`.
+  private static func file(default json: String) throws -> MappingFile {
+    let text = """
+      {"entities": {"Person": {
+        "properties": {"n": {"default": \(json)}}, "drop": ["age", "nick", "pets"]}},
+       "drop": ["Pet"]}
+      """
+    return try MappingFile(json: Array(text.utf8), name: "m.json")
+  }
+
   @Test(
     "a default of a mapping file is JSON, or the text of a value, of the attribute's type",
     arguments: [
@@ -333,8 +343,7 @@ import Testing
       (#""2020-12-31""#, .date, .date(Date(timeIntervalSinceReferenceDate: 631_065_600))), ("null", .integer16, .null),
     ] as [(String, AttributeType, StoredValue)])
   func defaultValue(_ json: String, _ type: AttributeType, _ expected: StoredValue) throws {
-    let text = #"{"entities": {"Person": {"properties": {"n": {"default": \#(json)}}, "drop": ["age", "nick", "pets"]}}, "drop": ["Pet"]}"#
-    let file = try MappingFile(json: Array(text.utf8), name: "m.json")
+    let file = try Self.file(default: json)
     // Null is said where the model has a default.
     let other: StoredValue? = expected.isNull ? .integer(3) : nil
     let nodes = try Self.migrated(
@@ -357,8 +366,7 @@ import Testing
       ("null", .integer16, "the default null for a required attribute"),
     ] as [(String, AttributeType, String)])
   func wrongDefault(_ json: String, _ type: AttributeType, _ words: String) throws {
-    let text = #"{"entities": {"Person": {"properties": {"n": {"default": \#(json)}}, "drop": ["age", "nick", "pets"]}}, "drop": ["Pet"]}"#
-    let file = try MappingFile(json: Array(text.utf8), name: "m.json")
+    let file = try Self.file(default: json)
     let error = try #require(throws: MigrationError.self) {
       _ = try Self.migrated(
         Self.people(),

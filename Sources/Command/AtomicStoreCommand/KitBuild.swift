@@ -24,7 +24,8 @@ struct KitBuild {
   /// - Parameter directory: The path of the checkout.
   static func find(inCheckout directory: String, compiler: String = StorePlugin.compiler) -> KitBuild? {
     let header = directory + "/Sources/C/CStorePlugin/include/CStoreInterface.h"
-    guard let parts = try? String(contentsOfFile: header, encoding: .utf8).split(separator: "\""), parts.count > 1 else {
+    guard let parts = try? String(contentsOfFile: header, encoding: .utf8).split(separator: "\""), parts.count > 1
+    else {
       return nil
     }
     return ["release", "debug"].map { configuration in

@@ -62,7 +62,9 @@ package struct ConformanceRecord: Sendable, Equatable {
     for check in try report.member("checks").list() {
       let id = try check.member("id").text()
       guard seen.insert(ScalarKey(id)).inserted else { throw check.refusal("the check \(id) is listed twice") }
-      let (profileName, outcomeName) = (try check.member("profile").text(), try check.member("result").member("outcome"))
+      let (profileName, outcomeName) = (
+        try check.member("profile").text(), try check.member("result").member("outcome")
+      )
       guard let profile = ConformanceCheck.Profile(rawValue: profileName) else {
         throw check.refusal("there is no profile '\(profileName)'")
       }

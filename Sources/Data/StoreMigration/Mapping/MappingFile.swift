@@ -42,8 +42,8 @@ public struct MappingFile: Sendable {
       self.expression = expression
     }
 
-    /// The default as a value of the slot: what a change of the attribute takes for the same text or number. Nil without
-    /// one, and where the slot cannot have it.
+    /// The default as a value of the slot: what a change of the attribute takes for the same text or number. Nil
+    /// without one, and where the slot cannot have it.
     func value(_ slot: Slot) -> StoredValue? {
       guard let defaultValue, let type = slot.attributeType else { return nil }
       switch defaultValue {

@@ -134,7 +134,8 @@ package struct DerivedAttributes {
         }.map { ScalarString($0.slot.name) })
     }
     let replaced = try recompute(&nodes) { attribute in
-      !(model.entity(named: attribute.object.entityName).map { dependent[$0.index].contains(attribute.property) } ?? false)
+      !(model.entity(named: attribute.object.entityName).map { dependent[$0.index].contains(attribute.property) }
+        ?? false)
     }
     return replaced.sorted { $0.key < $1.key }.map {
       SelectionNote(
