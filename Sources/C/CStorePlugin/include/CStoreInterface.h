@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "5a52e88847690dae0af9632e84badf7dd30f6c254972061d2664777ca80a93c2"
+#define ASP_INTERFACE "013881ed1150dfc91c6c97adb60d8e581eadfb780c488f6f10deab99caa1f6d2"

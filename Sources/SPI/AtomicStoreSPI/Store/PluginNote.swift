@@ -63,7 +63,7 @@ struct PluginNote {
     if major != host.major || minor > host.minor {
       return "it was built for plug-in interface \(major).\(minor), this program has \(host.major).\(host.minor)"
     }
-    let (hostKit, hostCompiler) = (String(cString: host.kit), StorePlugin.compiler)
+    let (hostKit, hostCompiler) = (String(cString: host.kit), String(cString: host.compiler))
     if kit != hostKit { return "it was built against version \(kit) of the kit, this program is \(hostKit)" }
     if compiler != hostCompiler { return "it was built by \(compiler), this program by \(hostCompiler)" }
     let hostInterface = String(cString: host.interface)
