@@ -272,8 +272,8 @@ let package = Package(
     .target(
       name: "AtomicStoreConformance",
       dependencies: [
-        "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "BinaryPropertyListStoreFormat", "CConformance",
-        "CProcesses",
+        "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "StoreJSON", "BinaryPropertyListStoreFormat",
+        "CConformance", "CProcesses",
       ],
       swiftSettings: strict),
     // Formats of other designs, written as an outsider would, that can be told to make mistakes: what the harness is

@@ -417,16 +417,22 @@ import Testing
     #expect(stored.code == 0, "\(stored.errors)")
   }
 
-  @Test("the JSON of a refused save has each validation error")
-  func validationErrors() throws {
+  @Test(
+    "the JSON of a refused save has each validation error, with store, entity, reference and property",
+    arguments: [[], ["-o", "d.xml"], ["--dry-run"]])
+  func validationErrors(_ options: [String]) throws {
     let folder = try Folder()
     try FileManager.default.copyItem(
       atPath: Command.samples + "/Company/Company.xml", toPath: folder("c.xml"))
-    let set = try Command.run("set", "c.xml", "--entity", "Employee", "--all", "email:=bad", "--json", in: folder.path)
+    let change = ["set", "c.xml", "--entity", "Employee", "email:=bad", "--json"]
+    let set = try Command.run(arguments: change + ["--all"] + options, in: folder.path)
     #expect(set.code == 65)
-    let json = try #require(try JSONSerialization.jsonObject(with: Data(set.errors.utf8)) as? [String: Any])
-    let errors = try #require((json["error"] as? [String: Any])?["errors"] as? [[String: Any]])
+    let errors = try #require(try set.error()["errors"] as? [[String: Any]])
     #expect(errors.count == 6 && errors.allSatisfy { $0["property"] as? String == "email" }, "\(set.errors)")
+    #expect(errors.allSatisfy { $0["file"] as? String == "c.xml" }, "\(set.errors)")
+    #expect(Set(errors.compactMap { $0["reference"] as? String }).count == 6)
+    let one = try Command.run(arguments: change + ["--where", "badge == 1"] + options, in: folder.path).error()
+    #expect(one["file"] as? String == "c.xml" && one["entity"] is String && one["reference"] is String, "\(one)")
   }
 
   @Test(

@@ -65,6 +65,30 @@ import Testing
     if let found { #expect(found.declaration.contains("headers: \"\(folder.path)/development/headers\"")) }
   }
 
+  @Test(
+    "the build of a checkout that --kit names is linked if it is of its present sources and by the same compiler",
+    arguments: [
+      ("release", "5d01 Clang 21", true), ("debug", "5d01 Clang 21", true), ("debug", "5d00 Clang 21", false),
+      ("debug", "5d01 Clang 20", false),
+    ])
+  func checkoutBuild(_ configuration: String, _ library: String, _ isLinked: Bool) throws {
+    let folder = try TemporaryDirectory("checkout")
+    let products = ".build/\(configuration)/"
+    for (name, text) in [
+      ("Sources/C/CStorePlugin/include/CStoreInterface.h", "#define ASP_INTERFACE \"5d01\"\n"),
+      ("Sources/C/CStorePlugin/include/CStorePlugin.h", ""), (products + "Modules/AtomicStoreSPI.swiftmodule", ""),
+      (products + "CStoreFaults.build/CStoreFaults.c.o", ""), (products + "libAtomicStoreKitDynamic.so", library),
+    ] {
+      let file = URL(filePath: folder.path + "/" + name)
+      try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data(text.utf8).write(to: file)
+    }
+    let found = KitBuild.find(inCheckout: folder.path, compiler: "Clang 21")
+    #expect((found != nil) == isLinked)
+    #expect(
+      found.map { $0.products.hasSuffix(products.dropLast()) && $0.headers == folder.path + "/Sources/C" } ?? true)
+  }
+
   @Test("without them, new-format says which option names a checkout")
   func withoutFiles() throws {
     let installation = try Installation()

@@ -26,7 +26,7 @@ struct InProcessTests {
     }
     let report = ConformanceReport(storeType: "InMemory", checks: InMemoryChecks.all, results: results)
     #expect(report.claim(.inProcess) == .full && report.claim(.core) == .none)
-    let record = try ConformanceRecord(json: report.json())
+    let record = try ConformanceRecord(json: report.json(), name: "r.json")
     #expect(record.claim(.inProcess) == .full && ConformanceBadge(record).level == .full)
   }
 

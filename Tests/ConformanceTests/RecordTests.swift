@@ -1,3 +1,4 @@
+import AtomicStoreSPI
 import Foundation
 import FoundationXML
 import Testing
@@ -31,7 +32,7 @@ import Testing
     for report in [
       ReportTests.invented, Self.report(), Self.report("é<&>", ["VAL-07": .crashed]), Self.report(without: ["VAL-07"]),
     ] {
-      let record = try ConformanceRecord(json: report.json())
+      let record = try ConformanceRecord(json: report.json(), name: "r.json")
       #expect(record == ConformanceRecord(report) && record.entries.count == report.results.count)
       for profile in ConformanceCheck.Profile.allCases { #expect(record.claim(profile) == report.claim(profile)) }
     }
@@ -40,8 +41,8 @@ import Testing
   @Test(
     "a file that is not a report is refused, and the reason names what is wrong",
     arguments: [
-      ("\"schema\" : \"atomicstore-conformance-1\"", "\"schema\" : \"2\"", "the schema of the report is '2'"),
-      ("\"storeType\" : \"Calm\"", "\"storeType\" : 3", "storeType"),
+      ("\"schema\" : \"atomicstore-conformance-1\"", "\"schema\" : \"2\"", "schema: it is '2'"),
+      ("\"storeType\" : \"Calm\"", "\"storeType\" : 3", "storeType: a text is expected, not the number 3"),
       ("\"checks\"", "\"tests\"", "'checks' is missing"),
       ("\"id\" : \"VAL-08\"", "\"id\" : \"VAL-07\"", "VAL-07 is listed twice"),
       ("\"profile\" : \"durable\"", "\"profile\" : \"sturdy\"", "no profile 'sturdy'"),
@@ -52,14 +53,14 @@ import Testing
     let text = String(decoding: try Self.report().json(), as: UTF8.self)
     let start = try #require(text.range(of: old))
     let bytes = Array(text.replacingCharacters(in: start, with: new).utf8)
-    let error = #expect(throws: ConformanceRecord.InvalidReport.self) { try ConformanceRecord(json: bytes) }
+    let error = #expect(throws: PersistentStoreError.self) { try ConformanceRecord(json: bytes, name: "r.json") }
     #expect(error?.description.contains(words) == true, "\(error?.description ?? "")")
   }
 
   @Test("truncated reports are refused, wherever they end", arguments: [0, 1, 100, 5000])
   func truncated(_ length: Int) throws {
     let bytes = Array(try Self.report().json().prefix(length))
-    #expect(throws: ConformanceRecord.InvalidReport.self) { try ConformanceRecord(json: bytes) }
+    #expect(throws: PersistentStoreError.self) { try ConformanceRecord(json: bytes, name: "r.json") }
   }
 
   // MARK: Table

@@ -231,9 +231,7 @@ extension ImportTextTests {
     ])
   func digits(_ text: String, _ isDouble: Bool, _ isFloat: Bool) throws {
     for (name, type, isKept) in [("double", AttributeType.double, isDouble), ("float", .float, isFloat)] {
-      let set =
-        ValueConversion(from: .string, to: type)?.convert(.string(text))
-        ?? ValueConversion.unusualNumber(text, as: type)
+      let set = ValueConversion.written(text, as: type)
       #expect((set != nil) == isKept, "\(name) \(text)")
       for isComma in text.contains("n") ? [false] : [false, true] {
         var conventions = TextConventions()

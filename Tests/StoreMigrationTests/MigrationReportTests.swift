@@ -123,61 +123,71 @@ import Testing
     #expect(migrated.value(forKey: "address.spot.lat", of: node) == .double(1.5))
   }
 
-  @Test("what an object broke before does not excuse what it breaks now, or breaks more")
-  func otherBreach() throws {
-    func model(_ minimum: Int, _ maximum: Int) throws -> ManagedObjectModel {
-      try Self.model([
-        EntityDescription(
-          name: "Person",
-          properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "friends", destinationEntityName: "Person", inverseName: nil, isOptional: false,
-                minimumCount: minimum, maximumCount: maximum))
-          ])
-      ])
-    }
+  private static func model(friends minimum: Int, _ maximum: Int, isOptional: Bool = true) throws -> ManagedObjectModel
+  {
+    try model([
+      EntityDescription(
+        name: "Person",
+        properties: [
+          .relationship(
+            RelationshipDescription(
+              name: "friends", destinationEntityName: "Person", inverseName: nil, isOptional: isOptional,
+              minimumCount: minimum, maximumCount: maximum))
+        ])
+    ])
+  }
+
+  /// Three persons, of which the first ones are friends of all of them.
+  private static func friends(of count: Int64, _ model: ManagedObjectModel) throws -> NodeTable {
     func person(_ number: Int64) -> ObjectReference {
       ObjectReference(entityName: "Person", reference: .integer(number))
     }
-    // Each has three friends.
-    let old = try model(0, 2)
-    var nodes = try Self.nodes(old, [(1, [:]), (2, [:]), (3, [:])])
-    for node in nodes.handles(of: 0) {
+    var nodes = try nodes(model, [(1, [:]), (2, [:]), (3, [:])])
+    for number in 0..<count {
+      let node = try #require(nodes.handle(for: person(number + 1)))
       try nodes.setValue(.toMany([person(1), person(2), person(3)]), forKey: "friends", of: node)
     }
-    #expect(try Self.migrated(nodes, [model(1, 2)]).nodes.count == 3)
-    let error = try #require(throws: MigrationError.self) { _ = try Self.migrated(nodes, [model(4, 0)]) }
+    return nodes
+  }
+
+  @Test("what an object broke before does not excuse what it breaks now, or breaks more")
+  func otherBreach() throws {
+    let nodes = try Self.friends(of: 3, Self.model(friends: 0, 2, isOptional: false))
+    #expect(try Self.migrated(nodes, [Self.model(friends: 1, 2, isOptional: false)]).nodes.count == 3)
+    let error = try #require(throws: MigrationError.self) {
+      _ = try Self.migrated(nodes, [Self.model(friends: 4, 0, isOptional: false)])
+    }
     #expect(error.obstacles.map(\.objectCount) == [3])
+  }
+
+  @Test("a to-many that becomes required must not be empty, unless the plan allows it")
+  func requiredToMany() throws {
+    let nodes = try Self.friends(of: 1, Self.model(friends: 0, 0))
+    let required = try Self.model(friends: 0, 0, isOptional: false)
+    let error = try #require(throws: MigrationError.self) { _ = try Self.migrated(nodes, [required]) }
+    #expect(error.obstacles.map(\.reason) == ["required, and Person/2, Person/3 have none"])
+    #expect(error.obstacles.map(\.isEmptyToMany) == [true])
+    var plan = MigrationPlan([.inferred(to: required)])
+    plan.allowsEmptyNonOptionalToMany = true
+    #expect(try StoreMigrator(plan).migrate(nodes, store: UUID()).nodes.count == 3)
+    // A minimum count is demanded all the same.
+    plan.stages = [.inferred(to: try Self.model(friends: 1, 0, isOptional: false))]
+    #expect(throws: MigrationError.self) { _ = try StoreMigrator(plan).migrate(nodes, store: UUID()) }
+    // What was required before, and empty, is not what the migration does.
+    let same = try Self.friends(of: 1, required)
+    #expect(try Self.migrated(same, [Self.model(friends: 0, 5, isOptional: false)]).nodes.count == 3)
   }
 
   @Test("objects that have more than a new maximum count are named; those that had before are left")
   func maximum() throws {
-    func model(_ maximum: Int) throws -> ManagedObjectModel {
-      try Self.model([
-        EntityDescription(
-          name: "Person",
-          properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "friends", destinationEntityName: "Person", inverseName: nil, maximumCount: maximum))
-          ])
-      ])
+    let nodes = try Self.friends(of: 1, Self.model(friends: 0, 0))
+    let error = try #require(throws: MigrationError.self) {
+      _ = try Self.migrated(nodes, [Self.model(friends: 0, 2)], allowsLoss: true)
     }
-    func person(_ number: Int64) -> ObjectReference {
-      ObjectReference(entityName: "Person", reference: .integer(number))
-    }
-    func three(_ model: ManagedObjectModel) throws -> NodeTable {
-      var nodes = try Self.nodes(model, [(1, [:]), (2, [:]), (3, [:])])
-      try nodes.setValue(
-        .toMany([person(1), person(2), person(3)]), forKey: "friends", of: try #require(nodes.handle(for: person(1))))
-      return nodes
-    }
-    let nodes = try three(try model(0))
-    let error = try #require(throws: MigrationError.self) { _ = try Self.migrated(nodes, [model(2)], allowsLoss: true) }
     #expect(error.obstacles.map(\.reason) == ["at most 2 objects are allowed, and Person/1 has more"])
-    #expect(try Self.migrated(nodes, [model(3)]).nodes.count == 3)
-    #expect(try Self.migrated(three(model(2)), [model(2)]).nodes.count == 3)
+    #expect(try Self.migrated(nodes, [Self.model(friends: 0, 3)]).nodes.count == 3)
+    let before = try Self.friends(of: 1, Self.model(friends: 0, 2))
+    #expect(try Self.migrated(before, [Self.model(friends: 0, 2)]).nodes.count == 3)
   }
 
   @Test("objects that name one whose entity has left the hierarchy are counted, beside what would be lost")

@@ -177,15 +177,14 @@ import Testing
         name: "pets", destinationEntityName: "Pet", inverseName: "owner", minimumCount: 3, maximumCount: 0))
     // Each pet has an owner.
     #expect(try Self.migrated(Self.people(), person(pets), pet(needed)).count == 4)
-    // A to-many without a minimum count may stay empty, as in Core Data.
-    #expect(try Self.migrated(Self.people(), person(some), pet(owner)).count == 4)
-    let error = try #require(throws: MigrationError.self) {
-      _ = try Self.migrated(Self.people(), person(three), pet(owner))
+    for (pets, reason) in [
+      (some, "required, and Person/2 has none"), (three, "at least 3 objects are required, and Person/1 has fewer"),
+    ] {
+      let error = try #require(throws: MigrationError.self) {
+        _ = try Self.migrated(Self.people(), person(pets), pet(owner))
+      }
+      #expect(error.obstacles.map(\.description) == ["Person.pets: \(reason) (1 object)"])
     }
-    #expect(
-      error.obstacles.map(\.description) == [
-        "Person.pets: at least 3 objects are required, and Person/1 has fewer (1 object)"
-      ])
     // What the old model demanded already, and objects lack, is not what the migration does.
     let strict = try ManagedObjectModel(ModelDescription(entities: [person(some), pet(owner)]))
     var nodes = NodeTable(model: strict)
@@ -299,13 +298,83 @@ import Testing
   }
 
   @Test(
-    "a mapping file that says something unknown is refused",
-    arguments: ["", "[]", "{\"entitys\": {}}", "{\"entities\": {\"A\": {\"form\": \"B\"}}}", "{\"drop\": 5}"])
-  func badFile(_ text: String) throws {
+    "a mapping file that says something unknown is refused, with the keys that lead there and what is expected",
+    arguments: [
+      ("", "m.json:1:1"), ("[]", "m.json: an object is expected, not a list"),
+      (#"{"entitys": {}}"#, "m.json: 'entitys' is not one of entities, drop"),
+      (#"{"entities": {"A": {"form": "B"}}}"#, "entities.A: 'form' is not one of from, properties, drop"),
+      (#"{"drop": 5}"#, "drop: a list is expected, not the number 5"),
+      (#"{"drop": ["A", null]}"#, "drop[1]: a text is expected, not null"),
+      (
+        #"{"entities": {"A": {"properties": {"n": 1.50}}}}"#,
+        "entities.A.properties.n: an expression, or an object, is expected, not the number 1.50"
+      ),
+      (#"{"entities": {"A": {"properties": {"n": {"from": true}}}}}"#, "n.from: a text is expected, not true"),
+      (
+        #"{"entities": {"A": {"properties": {"n": {"default": [1]}}}}}"#,
+        #"n.default: a text, a number, true, false, null or {"base64": TEXT} is expected, not a list"#
+      ),
+    ])
+  func badFile(_ text: String, _ words: String) throws {
     let error = try #require(throws: PersistentStoreError.self) {
       _ = try MappingFile(json: Array(text.utf8), name: "m.json")
     }
-    #expect(error.location.file == "m.json")
+    #expect(error.location.file == "m.json" && error.description.contains(words), "\(error)")
+  }
+
+  /// A mapping file with a default for the property `n`.
+  private static func file(default json: String) throws -> MappingFile {
+    let text = """
+      {"entities": {"Person": {
+        "properties": {"n": {"default": \(json)}}, "drop": ["age", "nick", "pets"]}},
+       "drop": ["Pet"]}
+      """
+    return try MappingFile(json: Array(text.utf8), name: "m.json")
+  }
+
+  @Test(
+    "a default of a mapping file is JSON, or the text of a value, of the attribute's type",
+    arguments: [
+      ("7", .integer16, .integer(7)), ("7.0", .integer16, .integer(7)), (#""7""#, .integer16, .integer(7)),
+      ("0.1", .float, .float(0.1)), ("1e300", .double, .double(1e300)), (#""inf""#, .double, .double(.infinity)),
+      ("12345678901234567890.123", .decimal, .decimal(DecimalNumber("12345678901234567890.123") ?? .nan)),
+      ("true", .boolean, .boolean(true)), (#""NO""#, .boolean, .boolean(false)), (#""7""#, .string, .string("7")),
+      (#""""#, .string, .string("")), (#"{"base64": "AQI="}"#, .binaryData, .data(Data([1, 2]))),
+      (#""2020-12-31""#, .date, .date(Date(timeIntervalSinceReferenceDate: 631_065_600))), ("null", .integer16, .null),
+    ] as [(String, AttributeType, StoredValue)])
+  func defaultValue(_ json: String, _ type: AttributeType, _ expected: StoredValue) throws {
+    let file = try Self.file(default: json)
+    // Null is said where the model has a default.
+    let other: StoredValue? = expected.isNull ? .integer(3) : nil
+    let nodes = try Self.migrated(
+      Self.people(),
+      EntityDescription(
+        name: "Person",
+        properties: [Self.attribute("name"), Self.attribute("n", type, optional: expected.isNull, value: other)]),
+      file: file)
+    #expect(try Self.value(nodes, "Person", 1, "n").isIdentical(to: expected))
+  }
+
+  @Test(
+    "a default that the attribute cannot have is refused with its name",
+    arguments: [
+      ("7.5", .integer16, "the default 7.5, which is not of type Integer 16"),
+      ("70000", .integer16, "the default 70000, which is not of type Integer 16"),
+      (#""x""#, .integer16, #"the default "x", which is not of type Integer 16"#),
+      ("7", .string, "the default 7, which is not of type String"), ("1", .boolean, "is not of type Boolean"),
+      ("0.12345678901234567890123", .double, "is not of type Double"),
+      ("null", .integer16, "the default null for a required attribute"),
+    ] as [(String, AttributeType, String)])
+  func wrongDefault(_ json: String, _ type: AttributeType, _ words: String) throws {
+    let file = try Self.file(default: json)
+    let error = try #require(throws: MigrationError.self) {
+      _ = try Self.migrated(
+        Self.people(),
+        EntityDescription(
+          name: "Person", properties: [Self.attribute("name"), Self.attribute("n", type, optional: false)]),
+        file: file)
+    }
+    #expect(error.obstacles.contains { $0.propertyName == "n" && $0.reason.contains(words) }, "\(error)")
   }
 
   @Test("what a mapping file says of an entity is said of its sub-entities, which may have other rules and drop more")

@@ -154,6 +154,7 @@ struct Convert: ParsableCommand {
     converter.isDryRun = dryRun
     converter.limitsPermissions = !defaultPermissions
     converter.subset = try subset()
+    converter.recomputesDerived = DerivedAttributes.recomputeDependent(in:)
     return converter
   }
 

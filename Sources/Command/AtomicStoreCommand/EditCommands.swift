@@ -126,26 +126,17 @@ struct InsertCommand: ParsableCommand {
       let edit = StoreEdit(
         store: store, source: source, result: result, common: common,
         allowsEmptyNonOptionalToMany: emptyToMany.isAllowed)
-      do {
-        try edit.run(entity: entity, verb: "insert") {
-          try $0.checkAreStored(assignments, entity)
-          try $0.insertObject(entityName: entity, values: assignments)
-          return 1
-        }
-      } catch let error as ManagedObjectError {
-        throw naming(error)
+      try edit.run(entity: entity, verb: "insert", hint: Self.hint) {
+        try $0.checkAreStored(assignments, entity)
+        try $0.insertObject(entityName: entity, values: assignments)
+        return 1
       }
     }
   }
 
-  /// Adds what to type for the properties that need a value.
-  private func naming(_ error: ManagedObjectError) -> CommandFailure {
-    var failure = error.failure
-    let errors = error.detailedErrors.isEmpty ? [error] : error.detailedErrors
-    let missing = errors.filter { $0.code == .validationMissingMandatoryProperty }.compactMap(\.key)
-    if !missing.isEmpty {
-      failure.message += "\n  (add " + missing.map { $0 + ":=TEXT" }.joined(separator: " ") + ")"
-    }
-    return failure
+  /// What to type for the properties that need a value.
+  private static func hint(_ error: ManagedObjectError) -> String {
+    let missing = error.allErrors.filter { $0.code == .validationMissingMandatoryProperty }.compactMap(\.key)
+    return missing.isEmpty ? "" : "\n  (add " + missing.map { $0 + ":=TEXT" }.joined(separator: " ") + ")"
   }
 }

@@ -18,6 +18,22 @@ struct KitBuild {
       digest: StorePlugin.interfaceDigest)
   }
 
+  /// The build that a checkout has: nil if it has none, or one of other sources than it has now, or by another compiler
+  /// than this program's.
+  ///
+  /// - Parameter directory: The path of the checkout.
+  static func find(inCheckout directory: String, compiler: String = StorePlugin.compiler) -> KitBuild? {
+    let header = directory + "/Sources/C/CStorePlugin/include/CStoreInterface.h"
+    guard let parts = try? String(contentsOfFile: header, encoding: .utf8).split(separator: "\""), parts.count > 1
+    else {
+      return nil
+    }
+    return ["release", "debug"].map { configuration in
+      let products = URL(fileURLWithPath: "\(directory)/.build/\(configuration)").resolvingSymlinksInPath().path
+      return KitBuild(products: products, headers: directory + "/Sources/C")
+    }.first { $0.isComplete([String(parts[1]), compiler]) }
+  }
+
   /// - Parameters:
   ///   - folder: The directory of a program of the kit.
   ///   - digest: The digest of the interface that the library must have.
@@ -29,10 +45,11 @@ struct KitBuild {
         files.prefix == nil ? KitBuild(products: folder, headers: files.directory + "/Sources/C") : nil
       },
     ]
-    return candidates.compactMap(\.self).first { $0.isComplete(digest) }
+    return candidates.compactMap(\.self).first { $0.isComplete([digest]) }
   }
 
-  private func isComplete(_ digest: String) -> Bool {
+  /// - Parameter texts: What the library must contain.
+  private func isComplete(_ texts: [String]) -> Bool {
     let needed = ["Modules/AtomicStoreSPI.swiftmodule", "CStoreFaults.build/CStoreFaults.c.o"]
     guard needed.allSatisfy({ FileManager.default.fileExists(atPath: products + "/" + $0) }),
       FileManager.default.fileExists(atPath: headers + "/CStorePlugin/include/CStorePlugin.h"),
@@ -40,7 +57,7 @@ struct KitBuild {
         contentsOf: URL(fileURLWithPath: products + "/libAtomicStoreKitDynamic.so"), options: .alwaysMapped)
     else { return false }
     return library.withUnsafeBytes { library in
-      Array(digest.utf8).withUnsafeBytes { Self.contains(library, $0) }
+      texts.allSatisfy { text in Array(text.utf8).withUnsafeBytes { Self.contains(library, $0) } }
     }
   }
 

@@ -31,6 +31,7 @@ extension ManagedObjectError: CommandError {
   package var failure: CommandFailure {
     var fields: [(String, JSONValue)] = [("code", .string(code.description)), ("message", .string(message))]
     if let entityName { fields.append(("entity", .string(entityName))) }
+    if let reference = objectID?.reference { fields.append(("reference", .string(reference.description))) }
     if let key { fields.append(("property", .string(key))) }
     // Why a store could not be written or asked is what the store's error says, as where it is replaced whole.
     if isOfStore, let underlying, case .object(let members)? = CommandFailure(underlying, json: true).details {
@@ -50,6 +51,13 @@ extension ManagedObjectError: CommandError {
       details: .object(fields))
   }
 
+  /// The failure with the store that it is about, where that is known.
+  func failure(in store: String) -> CommandFailure {
+    var failure = failure
+    failure.details = failure.details?.naming(file: store)
+    return failure
+  }
+
   private var isOfStore: Bool { [.persistentStoreSave, .persistentStoreOperation].contains(code) }
 
   /// Whether another program saved the store, or changed the same objects, since they were read.
@@ -67,6 +75,21 @@ extension ManagedObjectError: CommandError {
     if isOfAnotherSave { return CommandFailure.exitCode(.changedOnDisk) }
     // The request is invalid for this entity or key.
     return [.invalidFetch, .undefinedKey].contains(code) ? 64 : 65
+  }
+}
+
+extension JSONValue {
+  /// An error, and those that it consists of, with a file where none is named.
+  fileprivate func naming(file: String) -> JSONValue {
+    guard case .object(var members) = self else { return self }
+    for index in members.indices {
+      guard members[index].0 == "errors", case .array(let errors) = members[index].1 else { continue }
+      members[index].1 = .array(errors.map { $0.naming(file: file) })
+    }
+    if self["file"] == nil {
+      members.insert(("file", .string(file)), at: members.firstIndex { $0.0 == "message" }.map { $0 + 1 } ?? 0)
+    }
+    return .object(members)
   }
 }
 

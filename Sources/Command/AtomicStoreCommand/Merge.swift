@@ -140,6 +140,7 @@ struct Merge: ParsableCommand {
       plan = MigrationPlan([.inferred(to: try ModelChoice(model).model())])
     }
     plan.allowsLoss = result.allowLoss
+    plan.allowsEmptyNonOptionalToMany = emptyToMany.isAllowed
     return plan
   }
 

@@ -28,9 +28,11 @@ struct Migrate: ParsableCommand {
       Values of properties that the new model does not have, and objects of entities that it does not have, are
       listed, and refused without --allow-loss. --convert-types converts a property if every value can be converted losslessly: a
       text to a number or a date only if that is written as the same text. --mapping names a JSON file for what cannot be
-      inferred; its rules for a property apply to sub-entities, too, unless they have their own:
+      inferred; its rules for a property apply to sub-entities, too, unless they have their own, and those for a composite
+      attribute to its parts:
 
-        { "entities": { "Person": { "properties": { "fullName": "first + ' ' + last" }, "drop": ["nickname"] } } }
+        { "entities": { "Person": { "properties": { "fullName": "first + ' ' + last", "visits": { "default": 0 } },
+                                    "drop": ["nickname"] } } }
 
       Or it names one of Xcode's mapping models, .xcmappingmodel or .cdm, or a directory such as an app bundle that is
       searched for the one that fits. It is followed instead of inference, in one step from the store's model to
@@ -59,6 +61,7 @@ struct Migrate: ParsableCommand {
   var from: String?
   @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
   var readOptions: [String] = []
+  @OptionGroup var emptyToMany: EmptyToManyOption
   @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
@@ -74,6 +77,7 @@ struct Migrate: ParsableCommand {
       if let mapping { try read(mapping, into: &options) }
       var plan = try MigrationPlan(versionsAt: try Input.path(for: model), version: version, options: options)
       plan.allowsLoss = result.allowLoss
+      plan.allowsEmptyNonOptionalToMany = emptyToMany.isAllowed
       if let fromModel { plan.sources.append(try ModelChoice(fromModel).model()) }
       let input = try Input.path(for: store)
       if inPlace, let database = try InstalledFormats.registry.incrementalType(from, at: input) {
@@ -190,7 +194,10 @@ extension MigrationError: CommandError {
       ),
       ("losses", .array(losses.map(\.json))),
     ])
-    let hint = obstacles.isEmpty ? "\n  (--allow-loss migrates all the same)" : ""
+    let flag =
+      obstacles.isEmpty
+      ? "--allow-loss" : obstacles.allSatisfy(\.isEmptyToMany) ? "--allow-empty-non-optional-to-many" : nil
+    let hint = flag.map { "\n  (\($0) migrates all the same)" } ?? ""
     return CommandFailure(description + hint, exitCode: 65, details: details)
   }
 }

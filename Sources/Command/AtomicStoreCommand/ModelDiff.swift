@@ -9,15 +9,16 @@ extension Model {
     static let configuration = CommandConfiguration(
       commandName: "diff",
       abstract:
-        "Compare two models as Core Data does: 0 the same version hashes, 1 migration needed, 2 error.",
+        "Compare two models as Core Data does: 0 stores of one open with the other, 1 migration needed, 2 error.",
       discussion: """
           atomicstore model diff Company.momd Company.xcdatamodeld
           atomicstore model diff Old.xml Company.xcdatamodeld     # would Core Data open this store with this model?
           atomicstore model diff Old.xml Company.xcdatamodeld --diagram -o changes.svg    # the exit code stays the same
 
         Each may be a model file of any kind, or a store: the model that it carries, or else the version hashes in its metadata.
-        Only what is part of version hashes is compared: names, types, optionality, relationships, uniqueness; not classes,
-        defaults, validation, delete rules, indexes or user info. If both models are known, each difference says whether
+        What is part of version hashes is compared: names, types, optionality, relationships, uniqueness; not classes,
+        defaults, validation, delete rules, indexes or user info. If both models are known, so are the parts of composite
+        attributes and the types of derived ones, with which a store is not opened either; and each difference says whether
         Core Data could infer the migration from the first to the second ('migrate' does).
 
         A diagram marks everything that differs, also what is not part of version hashes.
@@ -79,7 +80,7 @@ extension Model {
     ) throws -> [VersionHashDifference] {
       var found: [VersionHashDifference]
       if let model = new.model {
-        found = model.versionHashDifferences(from: old.hashes, storedModel: old.model)
+        found = model.differences(fromStoreOf: old.model, hashes: old.hashes).all
       } else if let model = old.model {
         // Only the first is a model: compare in the other direction.
         found = model.versionHashDifferences(from: new.hashes).map {
@@ -131,6 +132,7 @@ extension Model {
           ("entity", .string(difference.entityName)),
           ("property", difference.propertyName.map { .string($0) } ?? .null),
           ("change", .string(difference.change)), ("isVerified", .boolean(!difference.isUnverified)),
+          ("isInHash", .boolean(difference.isInHash)),
           ("isInferable", mapping == nil ? .null : .boolean(obstacles.reason(difference) == nil)),
         ])
       }
@@ -152,7 +154,10 @@ extension Model {
         return try Diagnostics.put(
           "the version hashes match: Core Data opens stores of either model with the other\n")
       }
-      var text = "migration needed: Core Data refuses to open a store of \(first) with \(second)\n"
+      var text =
+        differences.contains(where: \.isInHash)
+        ? "migration needed: Core Data refuses to open a store of \(first) with \(second)\n"
+        : "migration needed: the version hashes match, but a store of \(first) does not have what \(second) reads\n"
       let reasons = Obstacles(mapping)
       for difference in differences {
         text += "  \(difference)" + (reasons.reason(difference).map { "; cannot be inferred: \($0)" } ?? "") + "\n"

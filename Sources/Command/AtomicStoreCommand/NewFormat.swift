@@ -45,8 +45,9 @@ struct NewFormat: ParsableCommand {
       ATOMICSTORE_CONFORMANCE=all in the environment. It has a plug-in, a command and a README that lists the traits. It is a
       copy of the kit's sample SampleStores/JSONLines under another name, and depends on the kit that --kit specifies: by
       default the checkout that this command was built in, or the released kit if the command was installed from a package.
-      A build of all of the kit that is beside this command is linked as it is, which saves minutes; with ATOMICSTORE_KIT=source
-      in the environment the kit is built with the package.
+      A build of all of the kit that is beside this command, or in the directory that --kit names, is linked as it is, which
+      saves minutes, if it is of the present sources and by this command's compiler; with ATOMICSTORE_KIT=source in the
+      environment the kit is built with the package.
 
       In Python or JavaScript a format is a program of one file, which needs nothing but the language's standard library and does
       not depend on a version of the kit.
@@ -84,8 +85,9 @@ struct NewFormat: ParsableCommand {
       guard kind == .text || language == .swift else {
         throw CommandFailure("--kind goes with --language swift: a program is one file", exitCode: 64)
       }
-      let (source, dependency, place) = try findKit()
-      let build = language == .swift && kit == nil ? KitBuild.besideThisProgram : nil
+      let found = try findKit()
+      let (source, dependency, place) = (found.files, found.dependency, found.place)
+      let build = language == .swift ? found.build : nil
       let files = try sampleFiles(in: source).map { file in
         let text = renamed(try String(contentsOfFile: file.source, encoding: .utf8))
           .replacingBytes(".package(name: \"atomic-store-kit\", path: \"../..\")", with: dependency)
@@ -173,14 +175,15 @@ struct NewFormat: ParsableCommand {
     return found.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
-  /// The location of the sample's files, the package's dependency on the kit, and its description for the user.
-  private func findKit() throws -> (files: String, dependency: String, place: String) {
+  /// The location of the sample's files, the package's dependency on the kit, its description for the user, and the
+  /// build that is linked instead.
+  private func findKit() throws -> (files: String, dependency: String, place: String, build: KitBuild?) {
     if let kit, !kit.contains("://") {
       let path = URL(fileURLWithPath: kit).standardizedFileURL.path
       guard KitFiles.isCheckout(path) else {
         throw CommandFailure("\(kit): the kit does not exist there", exitCode: 66)
       }
-      return (path, Self.package(at: path), path)
+      return (path, Self.package(at: path), path, KitBuild.find(inCheckout: path))
     }
     guard let found = KitFiles.found else {
       throw CommandFailure(
@@ -189,10 +192,13 @@ struct NewFormat: ParsableCommand {
     }
     // The sample of a package fits the version that the package was made of.
     let version = found.prefix == nil ? "branch: \"main\"" : "from: \"\(StorePlugin.kitVersion)\""
-    if found.prefix == nil, kit == nil { return (found.directory, Self.package(at: found.directory), found.directory) }
+    let build = kit == nil ? KitBuild.besideThisProgram : nil
+    if found.prefix == nil, kit == nil {
+      return (found.directory, Self.package(at: found.directory), found.directory, build)
+    }
     let address = kit ?? KitFiles.address
     let dependency = ".package(url: \"\(address)\", \(version), traits: [\"Command\"])"
-    return (found.directory, dependency, "\(address), \(version)")
+    return (found.directory, dependency, "\(address), \(version)", build)
   }
 
   /// With one trait: the package manager passes traits to the compiler in the order of a set, so that with several of

@@ -19,18 +19,16 @@ enum RenumberingFile {
 
   static func read(_ path: String) throws -> Renumbering {
     let bytes = try StoreSource(opening: try StorePath.inspect(path)).bytes().withUnsafeBytes { Array($0) }
-    guard case .array(let list)? = try JSONReader.read(bytes, name: path)["renumbered"] else {
-      throw CommandFailure(
-        "\(path): this is not a list of renumbered objects, as 'convert --renumber-map' writes it", exitCode: 65)
+    let file = try JSONMember(file: bytes, name: path)
+    guard file.value["renumbered"] != nil else {
+      throw file.refusal("this is not a list of renumbered objects, as 'convert --renumber-map' writes it")
     }
     return Renumbering(
-      try list.enumerated().map { index, item in
-        guard case .string(let entity)? = item["entity"], let old = ReferenceObject(json: item["old"]),
-          let new = ReferenceObject(json: item["new"])
-        else {
-          throw CommandFailure("\(path): element \(index + 1) does not have 'entity', 'old' and 'new'", exitCode: 65)
-        }
-        return Renumbering.Change(object: ObjectReference(entityName: entity, reference: old), reference: new)
+      try file.member("renumbered").list().map { item in
+        Renumbering.Change(
+          object: ObjectReference(
+            entityName: try item.member("entity").text(), reference: try item.member("old").reference()),
+          reference: try item.member("new").reference())
       })
   }
 }

@@ -30,6 +30,7 @@ struct ResultOptions: ParsableArguments {
     converter.replacesTarget = force
     converter.isDryRun = dryRun
     converter.allowsLoss = allowLoss
+    converter.recomputesDerived = DerivedAttributes.recomputeDependent(in:)
     return converter
   }
 

@@ -20,8 +20,20 @@ struct StoreEdit {
   /// - Returns: How many objects were concerned.
   typealias Change = (ManagedObjectContext) throws -> Int
 
-  /// - Parameter verb: What is done, for messages: `set 3 objects of Book`.
-  func run(entity: String, verb: String, _ change: Change) throws {
+  /// - Parameters:
+  ///   - verb: What is done, for messages: `set 3 objects of Book`.
+  ///   - hint: What follows the message of an error of the objects.
+  func run(
+    entity: String, verb: String, hint: (ManagedObjectError) -> String = { _ in "" }, _ change: Change
+  ) throws {
+    do { try write(entity, verb, change) } catch let error as ManagedObjectError {
+      var failure = error.failure(in: Input.shown(store))
+      failure.message += hint(error)
+      throw failure
+    }
+  }
+
+  private func write(_ entity: String, _ verb: String, _ change: Change) throws {
     if result.output == nil, store != "-" || !result.dryRun, !result.dryRun || !Input.isIncremental(store) {
       return try inPlace(entity, verb, change)
     }

@@ -104,6 +104,6 @@ extension Conform.Run {
         isMissing ? "\(path): the file does not exist" : "\(path): cannot be read: \(error.systemReason)",
         isMissing ? 66 : 74)
     }
-    do { return try ConformanceRecord(json: bytes) } catch { throw failure("\(path): \(error.description)", 65) }
+    return try ConformanceRecord(json: bytes, name: path)
   }
 }

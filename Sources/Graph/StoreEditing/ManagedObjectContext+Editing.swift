@@ -272,11 +272,7 @@ extension ManagedObjectContext {
 
   /// The value of a type that a text is; nil for none.
   private static func value(of text: String, _ type: AttributeType) -> StoredValue? {
-    if text.isEmpty { return .null }
-    if type.valueKind == .string { return .string(text) }
-    if type.valueKind == .uri { return .uri(text) }
-    return ValueConversion(from: .string, to: type)?.convert(.string(text))
-      ?? ValueConversion.unusualNumber(text, as: type)
+    text.isEmpty ? .null : ValueConversion.written(text, as: type)
   }
 
   /// What is wrong with a text, or how its type is written.

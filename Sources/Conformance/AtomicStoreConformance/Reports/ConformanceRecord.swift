@@ -1,4 +1,5 @@
-import FoundationEssentials
+package import AtomicStoreSPI
+import StoreJSON
 
 /// A report as it was saved as JSON: which checks were run, and what came of each.
 ///
@@ -15,12 +16,6 @@ package struct ConformanceRecord: Sendable, Equatable {
     var title: String
     /// What came of it.
     var outcome: ConformanceResult.Outcome
-  }
-
-  /// A JSON file that is not a report.
-  package struct InvalidReport: Error, CustomStringConvertible {
-    /// What is wrong with it.
-    package let description: String
   }
 
   /// The name of the format's store type.
@@ -47,79 +42,50 @@ package struct ConformanceRecord: Sendable, Equatable {
 
   /// Reads a record from a report in JSON, as ``ConformanceReport/json()`` writes it.
   ///
-  /// - Throws: ``InvalidReport`` if the bytes are not JSON or not such a report.
-  package init(json: [UInt8]) throws(InvalidReport) {
-    let document: Document
-    do {
-      document = try JSONDecoder().decode(Document.self, from: Data(json))
-    } catch {
-      throw InvalidReport(description: "not a conformance report in JSON: \(Self.reason(error))")
+  /// - Parameter name: The file's name for errors.
+  /// - Throws: `.malformed` if the bytes are not JSON or not such a report, with what is wrong where.
+  package init(json bytes: [UInt8], name: String) throws(PersistentStoreError) {
+    do throws(PersistentStoreError) { self = try Self.read(JSONMember(file: bytes, name: name)) } catch {
+      var error = error
+      error.message = "not a conformance report in JSON: " + error.message
+      throw error
     }
-    guard document.schema == ConformanceReport.schemaName else {
-      throw InvalidReport(
-        description: "the schema of the report is '\(document.schema)', not '\(ConformanceReport.schemaName)'")
+  }
+
+  private static func read(_ report: JSONMember) throws(PersistentStoreError) -> ConformanceRecord {
+    let schema = try report.member("schema")
+    guard try schema.text() == ConformanceReport.schemaName else {
+      throw schema.refusal("it is '\(try schema.text())', not '\(ConformanceReport.schemaName)'")
     }
     var seen: Set<ScalarKey> = []
-    entries = try document.checks.map { check throws(InvalidReport) in
-      guard seen.insert(ScalarKey(check.id)).inserted else {
-        throw InvalidReport(description: "the check \(check.id) is listed twice")
+    var entries: [Entry] = []
+    for check in try report.member("checks").list() {
+      let id = try check.member("id").text()
+      guard seen.insert(ScalarKey(id)).inserted else { throw check.refusal("the check \(id) is listed twice") }
+      let (profileName, outcomeName) = (
+        try check.member("profile").text(), try check.member("result").member("outcome")
+      )
+      guard let profile = ConformanceCheck.Profile(rawValue: profileName) else {
+        throw check.refusal("there is no profile '\(profileName)'")
       }
-      guard let profile = ConformanceCheck.Profile(rawValue: check.profile) else {
-        throw InvalidReport(description: "\(check.id): there is no profile '\(check.profile)'")
+      guard let outcome = ConformanceResult.Outcome(rawValue: try outcomeName.text()) else {
+        throw outcomeName.refusal("there is no outcome '\(try outcomeName.text())'")
       }
-      guard let outcome = ConformanceResult.Outcome(rawValue: check.result.outcome) else {
-        throw InvalidReport(description: "\(check.id): there is no outcome '\(check.result.outcome)'")
-      }
-      return Entry(id: check.id, profile: profile, title: check.title, outcome: outcome)
+      entries.append(Entry(id: id, profile: profile, title: try check.member("title").text(), outcome: outcome))
     }
-    storeType = document.storeType
+    let coverage = try report.member("coverage")
     var totals: [ConformanceCheck.Profile: Int] = [:]
     for profile in ConformanceCheck.Profile.reported {
       let run = entries.count { $0.profile == profile }
-      let coverage = document.coverage[profile.rawValue] ?? Document.Coverage(run: 0, of: 0)
-      guard coverage.run == run, coverage.of >= run else {
-        throw InvalidReport(
-          description:
-            "\(profile.rawValue): \(coverage.run) of \(coverage.of) checks were run, but \(run) are listed")
+      let counted = try coverage.members().first { $0.name == profile.rawValue }?.member
+      let (stated, total) = (try counted?.member("run").integer() ?? 0, try counted?.member("of").integer() ?? 0)
+      guard stated == run, total >= run else {
+        throw (counted ?? coverage).refusal(
+          "\(profile.rawValue): \(stated) of \(total) checks were run, but \(run) are listed")
       }
-      if coverage.of > 0 { totals[profile] = coverage.of }
+      if total > 0 { totals[profile] = total }
     }
-    self.totals = totals
-  }
-
-  /// Where in the document decoding failed, and why.
-  private static func reason(_ error: any Error) -> String {
-    guard let error = error as? DecodingError else { return "\(error)" }
-    func place(_ context: DecodingError.Context) -> String {
-      context.codingPath.isEmpty ? "" : context.codingPath.map(\.stringValue).joined(separator: ".") + ": "
-    }
-    switch error {
-    case .keyNotFound(let key, let context): return place(context) + "'\(key.stringValue)' is missing"
-    case .typeMismatch(let type, let context): return place(context) + "not of the type \(type)"
-    case .valueNotFound(_, let context): return place(context) + "null where a value is needed"
-    case .dataCorrupted(let context): return place(context) + context.debugDescription
-    @unknown default: return "\(error)"
-    }
-  }
-
-  private struct Document: Decodable {
-    struct Check: Decodable {
-      struct Result: Decodable {
-        var outcome: String
-      }
-      var id: String
-      var profile: String
-      var title: String
-      var result: Result
-    }
-    struct Coverage: Decodable {
-      var run: Int
-      var of: Int
-    }
-    var schema: String
-    var storeType: String
-    var coverage: [String: Coverage]
-    var checks: [Check]
+    return ConformanceRecord(storeType: try report.member("storeType").text(), entries: entries, totals: totals)
   }
 
   // MARK: Claims

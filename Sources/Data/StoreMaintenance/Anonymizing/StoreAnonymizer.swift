@@ -95,10 +95,7 @@ package struct StoreAnonymizer: Sendable {
 
   private func replacement(of value: StoredValue, _ type: AttributeType, _ rule: Rule, _ number: Int) -> StoredValue? {
     switch rule {
-    case .fixed(let text):
-      if type == .string { return .string(text) }
-      if type == .uri { return .uri(text) }
-      return ValueConversion(from: .string, to: type)?.convert(.string(text))
+    case .fixed(let text): return ValueConversion.written(text, as: type)
     case .sequence(let prefix):
       if type == .string { return .string(prefix + String(number)) }
       return prefix.isEmpty && type.accepts(.integer(Int64(number))) ? .integer(Int64(number)) : nil

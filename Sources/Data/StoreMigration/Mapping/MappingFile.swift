@@ -1,5 +1,4 @@
 public import AtomicStoreSPI
-import FoundationEssentials
 import StoreJSON
 import StorePredicates
 
@@ -13,7 +12,8 @@ import StorePredicates
 ///       "properties": {
 ///         "fullName": "first + ' ' + last",
 ///         "town": { "from": "city" },
-///         "country": { "default": "FR" }
+///         "country": { "default": "FR" },
+///         "visits": { "default": 0 }
 ///       },
 ///       "drop": ["nickname"]
 ///     }
@@ -23,35 +23,40 @@ import StorePredicates
 /// ```
 ///
 /// A text is an expression of the predicate language over the old object. `drop` says that values, or the objects of an
-/// entity, may be lost.
+/// entity, may be lost. `from` and `drop` of a composite attribute are said of all of its parts.
 ///
 /// What an entity says of its properties is said of the same properties of its sub-entities, unless a sub-entity has a
 /// separate rule for the property.
-public struct MappingFile: Sendable, Equatable {
+public struct MappingFile: Sendable {
   /// What the file says of one property of the destination.
-  package struct Property: Sendable, Equatable {
+  package struct Property: Sendable {
     /// The property of the source.
     var from: String?
     /// An expression over the source's object.
     var expression: String?
-    /// The value where the source has none, as text.
-    var defaultText: String?
+    /// The value where the source has none.
+    var defaultValue: JSONValue?
     /// Creates what a file says of a property.
-    package init(from: String? = nil, expression: String? = nil, defaultText: String? = nil) {
+    package init(from: String? = nil, expression: String? = nil) {
       self.from = from
       self.expression = expression
-      self.defaultText = defaultText
     }
 
-    /// The default as a value of the slot; nil without one, or where the text is none.
+    /// The default as a value of the slot: what a change of the attribute takes for the same text or number. Nil
+    /// without one, and where the slot cannot have it.
     func value(_ slot: Slot) -> StoredValue? {
-      guard let defaultText, let type = slot.attributeType else { return nil }
-      if type == .string { return .string(defaultText) }
-      return ValueConversion(from: .string, to: type)?.convert(.string(defaultText))
+      guard let defaultValue, let type = slot.attributeType else { return nil }
+      switch defaultValue {
+      case .string(let text): return ValueConversion.written(text, as: type)
+      case .integer, .number, .exactNumber:
+        guard type.valueKind.isNumber else { return StoredValue(json: defaultValue, slot: slot) }
+        return defaultValue.numberText.flatMap { ValueConversion.written($0, as: type) }
+      default: return StoredValue(json: defaultValue, slot: slot)
+      }
     }
   }
   /// What the file says of one entity of the destination.
-  package struct EntityRules: Sendable, Equatable {
+  package struct EntityRules: Sendable {
     /// The entity of the source.
     var from: String?
     /// By name in the destination.
@@ -84,93 +89,37 @@ public struct MappingFile: Sendable, Equatable {
   ///   - name: The file's name for errors.
   /// - Throws: `.malformed` with the line for what is not JSON, and with the path of keys for other keys and values.
   public init(json bytes: [UInt8], name: String) throws(PersistentStoreError) {
-    // It says in which line the text is not JSON.
-    _ = try JSONReader.read(bytes, name: name)
-    let file: File
-    do {
-      file = try JSONDecoder().decode(File.self, from: Data(bytes))
-    } catch {
-      throw PersistentStoreError(
-        .malformed, "this is not a mapping: \(Self.text(of: error))", at: StoreLocation(file: name), underlying: nil)
-    }
-    self.init(
-      entities: (file.entities ?? [:]).mapValues { entity in
-        EntityRules(
-          from: entity.from, properties: (entity.properties ?? [:]).mapValues(\.property), drop: entity.drop ?? [])
-      }, drop: file.drop ?? [])
+    let file = try JSONMember(file: bytes, name: name).members(named: ["entities", "drop"])
+    self.init(drop: try file["drop"]?.texts() ?? [])
+    for (name, member) in try file["entities"]?.members() ?? [] { entities[name] = try EntityRules(member) }
   }
+}
 
-  private static func text(of error: any Error) -> String {
-    guard let error = error as? DecodingError else { return "\(error)" }
-    switch error {
-    case .dataCorrupted(let context), .keyNotFound(_, let context), .typeMismatch(_, let context),
-      .valueNotFound(_, let context):
-      let path = context.codingPath.map(\.stringValue).joined(separator: ".")
-      return (path.isEmpty ? "" : path + ": ") + context.debugDescription
-    @unknown default: return "\(error)"
+extension MappingFile.EntityRules {
+  fileprivate init(_ json: JSONMember) throws(PersistentStoreError) {
+    let members = try json.members(named: ["from", "properties", "drop"])
+    self.init(from: try members["from"]?.text(), drop: try members["drop"]?.texts() ?? [])
+    for (name, member) in try members["properties"]?.members() ?? [] {
+      properties[name] = try MappingFile.Property(member)
     }
   }
+}
 
-  // MARK: The file's form
-
-  private struct File: Decodable {
-    var entities: [String: Rules]?
-    var drop: [String]?
-    enum CodingKeys: String, CodingKey, CaseIterable { case entities, drop }
-    init(from decoder: any Decoder) throws {
-      try AnyKey.refuseOthers(decoder, CodingKeys.allCases.map(\.rawValue))
-      let container = try decoder.container(keyedBy: CodingKeys.self)
-      entities = try container.decodeIfPresent([String: Rules].self, forKey: .entities)
-      drop = try container.decodeIfPresent([String].self, forKey: .drop)
-    }
-  }
-
-  private struct Rules: Decodable {
-    var from: String?
-    var properties: [String: Rule]?
-    var drop: [String]?
-    enum CodingKeys: String, CodingKey, CaseIterable { case from, properties, drop }
-    init(from decoder: any Decoder) throws {
-      try AnyKey.refuseOthers(decoder, CodingKeys.allCases.map(\.rawValue))
-      let container = try decoder.container(keyedBy: CodingKeys.self)
-      from = try container.decodeIfPresent(String.self, forKey: .from)
-      properties = try container.decodeIfPresent([String: Rule].self, forKey: .properties)
-      drop = try container.decodeIfPresent([String].self, forKey: .drop)
-    }
-  }
-
-  private struct Rule: Decodable {
-    var property: Property
-    enum CodingKeys: String, CodingKey, CaseIterable { case from, expression, `default` }
-    init(from decoder: any Decoder) throws {
-      if let text = try? decoder.singleValueContainer().decode(String.self) {
-        property = Property(expression: text)
-        return
+extension MappingFile.Property {
+  fileprivate init(_ json: JSONMember) throws(PersistentStoreError) {
+    switch json.value {
+    case .string(let text): self.init(expression: text)
+    case .object:
+      let members = try json.members(named: ["from", "expression", "default"])
+      self.init(from: try members["from"]?.text(), expression: try members["expression"]?.text())
+      guard let given = members["default"] else { return }
+      defaultValue = given.value
+      if case .null = given.value { return }
+      guard StoredValue(undeclaredJSON: given.value) != nil else {
+        throw given.refusal(
+          "a text, a number, true, false, null or {\"base64\": TEXT} is expected, not \(given.value.formName)")
       }
-      try AnyKey.refuseOthers(decoder, CodingKeys.allCases.map(\.rawValue))
-      let container = try decoder.container(keyedBy: CodingKeys.self)
-      property = Property(
-        from: try container.decodeIfPresent(String.self, forKey: .from),
-        expression: try container.decodeIfPresent(String.self, forKey: .expression),
-        defaultText: try container.decodeIfPresent(String.self, forKey: .default))
-    }
-  }
-
-  /// Any key: a misspelt one must not go unnoticed.
-  private struct AnyKey: CodingKey {
-    var stringValue: String
-    var intValue: Int? { nil }
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
-
-    static func refuseOthers(_ decoder: any Decoder, _ known: [String]) throws {
-      let container = try decoder.container(keyedBy: AnyKey.self)
-      for key in container.allKeys where !known.contains(key.stringValue) {
-        throw DecodingError.dataCorrupted(
-          .init(
-            codingPath: decoder.codingPath,
-            debugDescription: "'\(key.stringValue)' is not one of \(known.joined(separator: ", "))"))
-      }
+    default: throw json.refusal("an expression, or an object, is expected, not \(json.value.formName)")
     }
   }
 }

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreJSON
 import StorePredicates
 
 /// Infers a mapping by Core Data's rules for lightweight migration.
@@ -61,8 +62,18 @@ struct MappingInference {
         note(name, nil, "names this entity of the destination", name, destination.entities.map(\.name))
         continue
       }
-      for property in rules.properties.keys.sorted() where entity.slot(named: property) == nil {
-        note(name, property, "names this property of the destination", property, entity.slots.map(\.name))
+      for (property, rule) in rules.properties.sorted(by: { $0.key < $1.key }) {
+        if let slot = entity.slot(named: property).map({ entity.slots[$0] }) {
+          if let reason = Self.refusal(of: rule, for: slot) { self.note(entity, property, reason) }
+        } else if let part = entity.firstPart(ofComposite: property) {
+          guard rule.expression != nil || rule.defaultValue != nil else { continue }
+          self.note(
+            entity, property,
+            "the mapping file may name the source of a composite attribute; give expressions and defaults for its "
+              + "parts, such as '\(part.name)'")
+        } else {
+          note(name, property, "names this property of the destination", property, entity.slots.map(\.name))
+        }
       }
       let old = rules.from.map { source.entity(named: $0) } ?? former(of: entity, byIdentifier)
       for property in rules.drop {
@@ -70,10 +81,22 @@ struct MappingInference {
           note(name, property, "drops this property of an entity of the source", property, [])
           continue
         }
-        if old.slot(named: property) == nil {
+        if old.slot(named: property) == nil, old.firstPart(ofComposite: property) == nil {
           note(name, property, "drops this property of the source", property, old.slots.map(\.name))
         }
       }
+    }
+  }
+
+  /// Why a slot cannot have the default that a mapping file gives it; nil if it can.
+  private static func refusal(of rule: MappingFile.Property, for slot: Slot) -> String? {
+    guard let given = rule.defaultValue else { return nil }
+    let start = "the mapping file has the default \(given.line)"
+    guard let type = slot.attributeType else { return start + " for a relationship" }
+    switch rule.value(slot) {
+    case nil: return start + ", which is not of type \(type.modelName)"
+    case .null? where !slot.isOptional: return start + " for a required attribute"
+    default: return nil
     }
   }
 
@@ -158,43 +181,39 @@ struct MappingInference {
       removedProperties: old.slots.filter { !used.contains($0.index) }.map(\.name))
   }
 
-  /// What the slot was called before; nil where it had the name that it has. A part of a composite may have had another
-  /// name, or a composite that it is in.
-  private func renamingIdentifier(_ slot: Slot, _ entity: Entity) -> String? {
-    guard let part = slot.attribute, part.name != slot.name else {
-      return slot.attribute?.renamingIdentifier ?? slot.relationship?.renamingIdentifier
-    }
-    var attributes = Array(entity.attributesByName.values)
-    var rest = Substring(slot.name)
-    var names: [String] = []
-    var isRenamed = false
-    while let attribute = attributes.first(where: { rest == $0.name || rest.hasPrefix($0.name + ".") }) {
-      names.append(attribute.renamingIdentifier ?? attribute.name)
-      isRenamed = isRenamed || attribute.renamingIdentifier != nil
-      rest = rest.dropFirst(attribute.name.count + 1)
-      guard case .composite(let name) = attribute.type else { break }
-      attributes = entity.model.description.composites.first { $0.name.hasSameScalars(as: name) }?.attributes ?? []
-    }
-    return isRenamed && rest.isEmpty ? names.joined(separator: ".") : nil
-  }
-
   /// The slots of the source by those of the destination.
   private mutating func matchSlots(_ entity: Entity, _ old: Entity) -> [Int: Slot] {
     var result: [Int: Slot] = [:]
     var used: Set<Int> = []
-    func canonical(_ slot: Slot, _ entity: Entity) -> ScalarString {
-      ScalarString(renamingIdentifier(slot, entity) ?? slot.name)
-    }
-    let ordered =
-      entity.slots.filter { renamingIdentifier($0, entity) != nil }
-      + entity.slots.filter { renamingIdentifier($0, entity) == nil }
-    let known = Dictionary(grouping: old.slots) { canonical($0, old) }
+    let paths = entity.slots.map { SlotPath($0, of: entity) }
+    let formerPaths = old.slots.map { SlotPath($0, of: old) }
+    let ordered = entity.slots.filter { paths[$0.index].isRenamed } + entity.slots.filter { !paths[$0.index].isRenamed }
+    let known = Dictionary(grouping: old.slots) { formerPaths[$0.index].formerName }
+    var missing: Set<String> = []
     for slot in ordered {
-      // A rule with a default alone says nothing of where the values come from.
-      if let rule = rules.rule(for: slot.name, of: entity), rule.from != nil || rule.expression != nil {
+      let path = paths[slot.index]
+      if let (rule, depth) = rules.source(of: path, in: entity) {
         guard let named = rule.from else { continue }
-        guard let found = old.slot(named: named) else {
-          note(entity, slot.name, "the mapping file says that it was '\(named)', which does not exist")
+        if depth < path.names.count, old.slot(named: named) == nil {
+          let parts = old.slots.filter { formerPaths[$0.index].depth(of: named) != nil }
+          guard let found = part(path, depth, of: parts, formerPaths, named) else {
+            if parts.isEmpty, missing.insert(path.prefix(depth)).inserted {
+              note(entity, path.prefix(depth), "the mapping file says that it was '\(named)', which does not exist")
+            }
+            continue
+          }
+          result[slot.index] = found
+          used.insert(found.index)
+          continue
+        }
+        guard depth == path.names.count, let found = old.slot(named: named) else {
+          let part = old.firstPart(ofComposite: named)?.name
+          let reason =
+            part.map { "is a composite attribute: name its parts, such as '\($0)'" }
+            ?? (old.slot(named: named) == nil ? "does not exist" : "is not a composite attribute")
+          if missing.insert(path.prefix(depth)).inserted {
+            note(entity, path.prefix(depth), "the mapping file says that it was '\(named)', which \(reason)")
+          }
           continue
         }
         result[slot.index] = old.slots[found]
@@ -204,7 +223,7 @@ struct MappingInference {
       func free(named name: ScalarString) -> Slot? {
         old.slot(named: name.string).flatMap { used.contains($0) ? nil : old.slots[$0] }
       }
-      var byCanonical = (known[canonical(slot, entity)] ?? []).filter { !used.contains($0.index) }
+      var byCanonical = (known[path.formerName] ?? []).filter { !used.contains($0.index) }
       if let same = byCanonical.first(where: { ScalarString($0.name) == ScalarString(slot.name) }) {
         byCanonical = [same]
       }
@@ -212,13 +231,29 @@ struct MappingInference {
         note(entity, slot.name, "it may have been \(byCanonical.map(\.name).joined(separator: " or "))")
         continue
       }
-      guard
-        let found = byCanonical.first ?? free(named: canonical(slot, entity)) ?? free(named: ScalarString(slot.name))
-      else { continue }
+      guard let found = byCanonical.first ?? free(named: path.formerName) ?? free(named: ScalarString(slot.name)) else {
+        continue
+      }
       result[slot.index] = found
       used.insert(found.index)
     }
     return result
+  }
+
+  /// Which part of a composite attribute of the source a part of one of the destination was, of which a mapping file
+  /// says that it was that composite: by canonical names within both, as for whole attributes.
+  private func part(
+    _ path: SlotPath, _ depth: Int, of parts: [Slot], _ formerPaths: [SlotPath], _ composite: String
+  ) -> Slot? {
+    func rest(_ slot: Slot, _ names: KeyPath<SlotPath, [String]>) -> [ScalarString] {
+      let path = formerPaths[slot.index]
+      return path[keyPath: names].dropFirst(path.depth(of: composite) ?? 0).map { ScalarString($0) }
+    }
+    let wanted = path.names.dropFirst(depth).map { ScalarString($0) }
+    let former = path.formerNames.dropFirst(depth).map { ScalarString($0) }
+    let canonical = parts.filter { rest($0, \.formerNames) == former }
+    return canonical.first { rest($0, \.names) == wanted } ?? canonical.first
+      ?? parts.first { rest($0, \.names) == former } ?? parts.first { rest($0, \.names) == wanted }
   }
 
   private mutating func property(
@@ -237,7 +272,7 @@ struct MappingInference {
       if hasOldInverse(slot) {
         return ModelMapping.Property(name: slot.name, origin: .inverse)
       }
-      // A new to-many that is not optional stays empty, as in Core Data; a minimum count is checked afterwards.
+      // A new to-many may get its objects by a handler, and what it demands is checked afterwards.
       if !slot.isOptional, !slot.isToMany, !options.leavesGaps, slot.attribute?.derivationExpression == nil {
         note(entity, slot.name, slot.isRelationship ? "new, required relationship" : "new, required, no default")
       }
@@ -275,7 +310,7 @@ struct MappingInference {
     let other = destination.entity(at: number)
     let inverse = other.slots[inverseSlot]
     let named = rules.rule(for: inverse.name, of: other)?.from
-    let name = named ?? renamingIdentifier(inverse, other) ?? inverse.name
+    let name = named ?? inverse.relationship?.renamingIdentifier ?? inverse.name
     return old.slot(named: name) != nil || old.slot(named: inverse.name) != nil
   }
 
@@ -300,7 +335,7 @@ struct MappingInference {
   private mutating func attribute(
     _ slot: Slot, _ old: Slot, _ entity: Entity, _ given: StoredValue?, _ gap: ModelMapping.Property
   ) -> ModelMapping.Property {
-    let replacement = given ?? (slot.isOptional ? nil : slot.attribute?.defaultValue)
+    let replacement = given.map { $0.isNull ? nil : $0 } ?? (slot.isOptional ? nil : slot.attribute?.defaultValue)
     let isDerived = slot.attribute?.derivationExpression != nil
     if !slot.isOptional, old.isOptional, replacement == nil, !isDerived, !options.leavesGaps {
       note(entity, slot.name, "optional → required, no default")

@@ -26,9 +26,29 @@ struct MappingRules {
     first(entity) { $0.properties[property] }
   }
 
-  /// Whether the values of a property of the source may be lost.
+  /// Where the values of a slot come from: what the file says of it, or of the innermost composite attribute that it is
+  /// a part of.
+  ///
+  /// - Parameter path: The path of the slot.
+  /// - Returns: The rule, and how many names of the path it is of; nil for a rule that has neither a source nor an
+  ///   expression, and so says nothing of where the values come from.
+  func source(of path: SlotPath, in entity: Entity) -> (rule: MappingFile.Property, depth: Int)? {
+    guard !levels.isEmpty else { return nil }
+    for depth in (1...path.names.count).reversed() {
+      guard let rule = rule(for: path.prefix(depth), of: entity), rule.from != nil || rule.expression != nil else {
+        continue
+      }
+      return (rule, depth)
+    }
+    return nil
+  }
+
+  /// Whether the values of a property of the source, or of a composite attribute that it is a part of, may be lost.
   func drops(_ property: String, of entity: Entity) -> Bool {
-    first(entity) { $0.drop.contains(property) ? true : nil } ?? false
+    first(entity) { level in
+      level.drop.contains(property)
+        || level.drop.contains { property.utf8.starts(with: ($0 + ".").utf8) } ? true : nil
+    } ?? false
   }
 
   private func first<Found>(_ entity: Entity, _ find: (Level) -> Found?) -> Found? {
@@ -51,8 +71,23 @@ struct ExpressionWords {
 
   init(_ expressions: some Sequence<String>) {
     for expression in expressions where words[expression] == nil {
-      words[expression] = Set(expression.split { !($0.isLetter || $0.isNumber || $0 == "_") }.lazy.map(String.init))
+      words[expression] = Self.names(in: expression)
     }
+  }
+
+  /// All words, and the paths that they make, since a part of a composite attribute has a path for a name.
+  private static func names(in expression: String) -> Set<String> {
+    var names: Set<String> = []
+    for path in expression.split(whereSeparator: { !($0.isLetter || $0.isNumber || $0 == "_" || $0 == ".") }) {
+      let words = path.split(separator: ".").map(String.init)
+      names.formUnion(words)
+      for start in words.indices {
+        for end in words.indices.dropFirst(start + 1).prefix(ModelDescription.maximumCompositeDepth) {
+          names.insert(words[start...end].joined(separator: "."))
+        }
+      }
+    }
+    return names
   }
 
   /// The slots of an entity that an expression may name.

@@ -65,6 +65,9 @@ public struct MigrationPlan: Sendable {
   /// Whether objects and values may be lost that the destination has no entity or property for. Without, that is an
   /// error.
   public var allowsLoss = false
+  /// Whether a to-many relationship that is not optional and has no minimum count may be empty. Without, that is an
+  /// error, unless it was empty and not optional before. A coordinator that allows it does so for its migrations.
+  public var allowsEmptyNonOptionalToMany = false
   /// Whether the steps are versions that no one chose: then where one cannot be inferred, the last model is tried at
   /// once.
   var mayBeCut = false
@@ -101,7 +104,7 @@ public struct MigrationPlan: Sendable {
 extension ManagedObjectModel {
   /// Whether a store of the other model opens with this one.
   func isSame(as other: ManagedObjectModel) -> Bool {
-    self === other || differences(from: other.description).isEmpty && versionHashes == other.versionHashes
+    self === other || differences(fromStoreOf: other).isEmpty
   }
 }
 

@@ -30,6 +30,7 @@ extension PersistentStoreCoordinator {
     if try holdsContent(at: path, type: type, options: options) {
       var plan = plan
       plan.keepsEqualModel = true
+      if allowsEmptyNonOptionalToMany { plan.allowsEmptyNonOptionalToMany = true }
       try Self.migrateStore(type: type, at: path, options: options, by: plan, registry: registry)
     }
     return try addPersistentStore(
@@ -43,11 +44,13 @@ extension PersistentStoreCoordinator {
   ) throws -> Bool {
     guard let managedObjectModel, try holdsContent(at: path, type: type, options: options) else { return false }
     let metadata = try Self.metadataForPersistentStore(type: type, at: path, options: options, registry: registry)
-    if let hashes = VersionHashes(metadata: metadata.entries) {
-      return !managedObjectModel.versionHashDifferences(from: hashes, configuration: configurationName).isEmpty
+    var carried: ManagedObjectModel?
+    if let stored = metadata.model, !stored.isInferred, !stored.isIdentical(to: managedObjectModel.description) {
+      carried = try ManagedObjectModel(stored)
     }
-    guard let carried = metadata.model, !carried.isInferred else { return false }
-    return try !managedObjectModel.versionHashDifferences(from: ManagedObjectModel(carried)).isEmpty
+    let hashes = VersionHashes(metadata: metadata.entries) ?? carried?.versionHashes
+    return !managedObjectModel.differences(fromStoreOf: carried, hashes: hashes, configuration: configurationName)
+      .isEmpty
   }
 
   /// Migrates the store at a path in place.

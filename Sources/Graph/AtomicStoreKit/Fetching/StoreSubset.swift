@@ -5,8 +5,8 @@ import StorePredicates
 /// A part of a store: the objects of some entities that fulfil a predicate, and a rule for relationships to other
 /// objects.
 ///
-/// Its objects keep their references and values. Derived attributes that follow from what the subset omits are computed
-/// again; times of the last change stay.
+/// Its objects keep their references and values. Derived attributes that follow from what the subset omits, or from
+/// damaged objects that were left out when the store was read, are computed again; times of the last change stay.
 public struct StoreSubset: StoreSubsetting {
   /// What happens to a relationship from an object of the subset to one that was not selected.
   public typealias RelatedObjects = RelatedObjectsRule
@@ -38,6 +38,7 @@ public struct StoreSubset: StoreSubsetting {
   public func nodes(of store: PersistentStore) throws -> (nodes: NodeTable, notes: [StoreSelection.Note]) {
     var (nodes, notes) = try related.restrict(store, to: try chosen(store))
     try DerivedAttributes(nodes.model).update(&nodes, since: store.nodes, keeping: { _, _ in true })
+    if store.isReadInPart { notes += try DerivedAttributes.recomputeDependent(in: &nodes) }
     return (nodes, notes)
   }
 

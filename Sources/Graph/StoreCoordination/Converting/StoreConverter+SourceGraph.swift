@@ -2,6 +2,34 @@ import AtomicStoreSPI
 import Synchronization
 
 extension StoreConverter {
+  /// A store's objects, or the part that is asked for, with deferred values supplied.
+  func graph(of store: PersistentStore) throws -> SourceGraph {
+    var graph: SourceGraph
+    if let connection = store.connection {
+      graph = try self.graph(of: store, connection)
+    } else {
+      let (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
+      graph = SourceGraph(store, try store.supplyingDeferredValues(of: nodes), leftOut: left)
+    }
+    try recompute(&graph, madeOf: [store])
+    if renumbers { try graph.renumber() }
+    return graph
+  }
+
+  /// A graph in memory.
+  func graph(
+    _ snapshot: StoreSnapshot, type: String, _ notes: [StoreSelection.Note], madeOf sources: [PersistentStore]
+  ) throws -> SourceGraph {
+    var graph = try SourceGraph(snapshot, type: type, notes, madeOf: sources)
+    try recompute(&graph, madeOf: sources)
+    return graph
+  }
+
+  private func recompute(_ graph: inout SourceGraph, madeOf sources: [PersistentStore]) throws {
+    guard let recomputesDerived, sources.contains(where: \.isReadInPart) else { return }
+    graph.notes += try recomputesDerived(&graph.nodes)
+  }
+
   /// The objects of a database that is open, as they are in it now.
   func graph(of store: PersistentStore, _ connection: IncrementalConnection) throws(PersistentStoreError) -> SourceGraph
   {

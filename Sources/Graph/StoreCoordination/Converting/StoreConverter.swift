@@ -46,6 +46,9 @@ public struct StoreConverter: Sendable {
   var refusesSelections = false
   /// The part of the objects to write; nil for all. The copy keeps the store's UUID unless ``makesNewIdentifier``.
   public var subset: (any StoreSubsetting)?
+  /// Computes derived attributes that depend on other objects, where a source was not read completely: what was left
+  /// out is not counted in the result. Returns which values were replaced.
+  package var recomputesDerived: (@Sendable (inout NodeTable) throws -> [StoreSelection.Note])?
   /// The use of ``writeOptions``: for Save As, also for the store that remains open.
   var optionUse = StoreOption.Use.writing
   /// Files that are published with the result, as one unit: by the caller in a dry run, and if the result has no name.
@@ -140,15 +143,15 @@ public struct StoreConverter: Sendable {
           .notSupported, "an incremental store is not rewritten as a whole: change its objects, or name another result",
           at: StoreLocation(file: store?.path))
       }
-      return try write(try SourceGraph(snapshot, type: name, notes, madeOf: sources), to: target, as: type)
+      return try write(try graph(snapshot, type: name, notes, madeOf: sources), to: target, as: type)
     }
     if let store, store.isEditedInPlace {
-      return try edit(store, to: try SourceGraph(snapshot, type: name, notes, madeOf: sources))
+      return try edit(store, to: try graph(snapshot, type: name, notes, madeOf: sources))
     }
     let place = try refuseTaken(
       target, sources: sources.filter { $0 !== store && !$0.isReachedByURL }.map(\.path) + files)
     let unrelated = try refuseUnknown(place)
-    var graph = try SourceGraph(snapshot, type: name, notes, madeOf: sources)
+    var graph = try self.graph(snapshot, type: name, notes, madeOf: sources)
     graph.paths += files
     if let store { try graph.replace(store, writeOptions) }
     let destination = Destination(shown: target, place: place, unrelated: unrelated)
@@ -161,24 +164,11 @@ public struct StoreConverter: Sendable {
     _ snapshot: StoreSnapshot, shownAs target: String, describedAs name: String, notes: [StoreSelection.Note],
     madeOf sources: [PersistentStore] = [], unnamedIn folder: String, _ body: (StoreSource) throws -> Void
   ) throws -> Report {
-    let graph = try SourceGraph(snapshot, type: name, notes, madeOf: sources)
+    let graph = try self.graph(snapshot, type: name, notes, madeOf: sources)
     let destination = Destination(shown: target, unnamedFolder: folder)
     let staged = try graph.writtenAgreeing { try stage($0, destination) }
     if !isDryRun { try body(try staged.store.sourceForVerification(name: target)) }
     return staged.report
-  }
-
-  /// A store's objects, or the part that is asked for, with deferred values supplied.
-  func graph(of store: PersistentStore) throws -> SourceGraph {
-    var graph: SourceGraph
-    if let connection = store.connection {
-      graph = try self.graph(of: store, connection)
-    } else {
-      let (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
-      graph = SourceGraph(store, try store.supplyingDeferredValues(of: nodes), leftOut: left)
-    }
-    if renumbers { try graph.renumber() }
-    return graph
   }
 
   /// Where a result goes.

@@ -154,6 +154,9 @@ public final class PersistentStore: Sendable {
   var unrelatedFiles: [String] { state.withLock { $0.unrelatedFiles } }
   /// What the format reported when it read the file: what is lost of it, what was read beside it.
   public var loadNotes: [LoadNote] { state.withLock { $0.notes } }
+  /// Whether damaged objects, references or other parts were left out, or ends of relationships changed, when it was
+  /// read.
+  package var isReadInPart: Bool { !readNotes.isEmpty || loadNotes.contains(where: \.isLoss) }
 
   /// Whether the store is still open in its coordinator.
   public var isOpen: Bool { state.withLock { $0.isOpen } }

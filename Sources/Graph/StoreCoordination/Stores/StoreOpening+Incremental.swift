@@ -118,13 +118,7 @@ extension StoreOpening {
     for metadata: StoreMetadata, _ type: any IncrementalStore.Type
   ) throws(PersistentStoreError) -> ManagedObjectModel {
     if let model {
-      if let stored = metadata.model {
-        let differences = model.differences(from: stored)
-        guard differences.isEmpty else {
-          let list = differences.map { "\($0)" }.joined(separator: "; ")
-          throw PersistentStoreError(.modelMismatch, "the store was written with another model: \(list)")
-        }
-      }
+      try check(model, metadata)
       return model
     }
     guard let stored = metadata.model else {

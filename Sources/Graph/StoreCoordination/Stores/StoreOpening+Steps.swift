@@ -301,15 +301,7 @@ extension StoreOpening {
   private func ownModel(_ metadata: StoreMetadata) throws(PersistentStoreError) -> ManagedObjectModel? {
     if let model {
       guard model.entities(forConfiguration: configurationName) != nil else { throw unknownConfiguration(model) }
-      if let stored = metadata.model, !stored.isInferred, !stored.isIdentical(to: model.description) {
-        let differences = model.differences(from: stored)
-        guard differences.isEmpty else {
-          let list = differences.map { "\($0)" }.joined(separator: "; ")
-          throw PersistentStoreError(
-            .modelMismatch, "the store was written with another model: \(list)", at: StoreLocation(file: path))
-        }
-      }
-      try checkVersionHashes(of: model, metadata)
+      do { try check(model, metadata) } catch { throw error.located(StoreLocation(file: path)) }
       return model
     }
     return try metadata.model.map { description throws(PersistentStoreError) in try compiled(description) }

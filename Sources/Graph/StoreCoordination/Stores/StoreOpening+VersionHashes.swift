@@ -11,25 +11,33 @@ extension StoreOpening {
     return value == "yes"
   }
 
-  /// Checks that a store with version hashes is opened with a model that has the same ones. A store without hashes,
-  /// such as one that version 0.1.0 wrote, can be opened with any model.
+  /// Checks that a store is opened with the model that it was written with: the one that it carries, and that of its
+  /// version hashes. A store without both, such as one that version 0.1.0 wrote, can be opened with any model.
   ///
-  /// - Throws: `.modelMismatch` with the entities that differ and, if the store carries the model of its hashes, the
-  ///   properties.
-  func checkVersionHashes(of model: ManagedObjectModel, _ metadata: StoreMetadata) throws(PersistentStoreError) {
-    guard !model.description.isInferred, let stored = VersionHashes(metadata: metadata.entries),
-      try !ownOptions().ignoresVersionHashes
-    else { return }
-    guard !model.versionHashDifferences(from: stored, configuration: configurationName).isEmpty else { return }
-    // Only an explanation needs the store's own model: to compile it takes longer than to compare the hashes.
-    let carried = metadata.model.flatMap { $0.isInferred ? nil : try? ManagedObjectModel($0) }
-    let differences = model.versionHashDifferences(from: stored, configuration: configurationName, storedModel: carried)
-    let shown = differences.prefix(20).map(\.description).joined(separator: "; ")
-    let more = differences.count > 20 ? "; and \(differences.count - 20) more" : ""
+  /// - Throws: `.modelMismatch` with what differs; of a store that has hashes alone, with the entities.
+  func check(_ model: ManagedObjectModel, _ metadata: StoreMetadata) throws(PersistentStoreError) {
+    var carried: ManagedObjectModel?
+    if let stored = metadata.model, !stored.isInferred, !stored.isIdentical(to: model.description) {
+      carried = try? ManagedObjectModel(stored)
+      if carried == nil {
+        throw PersistentStoreError(.modelMismatch, "the store was written with another model, which is not valid")
+      }
+    }
+    let ignoresHashes = try ownOptions().ignoresVersionHashes || model.description.isInferred
+    let differences = model.differences(
+      fromStoreOf: carried, hashes: ignoresHashes ? nil : VersionHashes(metadata: metadata.entries),
+      configuration: configurationName)
+    guard differences.layout.isEmpty else {
+      let list = differences.layout.map { "\($0)" }.joined(separator: "; ")
+      throw PersistentStoreError(.modelMismatch, "the store was written with another model: \(list)")
+    }
+    guard !differences.hashes.isEmpty else { return }
+    let shown = differences.hashes.prefix(20).map(\.description).joined(separator: "; ")
+    let more = differences.hashes.count > 20 ? "; and \(differences.hashes.count - 20) more" : ""
     throw PersistentStoreError(
       .modelMismatch,
       "the version hashes in the store are those of another model: \(shown)\(more)"
-        + Self.explanation(of: differences), at: StoreLocation(file: path),
+        + Self.explanation(of: differences.hashes),
       remedy: .readOption("\(Self.ignoreVersionHashesOption.name)=yes", effect: "reads it anyway"))
   }
 

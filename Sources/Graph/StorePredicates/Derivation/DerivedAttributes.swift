@@ -111,6 +111,38 @@ package struct DerivedAttributes {
     return replaced.reduce(into: [:]) { $0["\($1.object.entityName).\($1.property.string)", default: 0] += 1 }
   }
 
+  /// Computes the derived attributes that depend on other objects, after some of these were left out.
+  ///
+  /// - Returns: What was replaced.
+  @Sendable package static func recomputeDependent(
+    in nodes: inout NodeTable
+  ) throws(PersistentStoreError) -> [SelectionNote] {
+    try DerivedAttributes(nodes.model).recomputeDependent(&nodes)
+  }
+
+  private func recomputeDependent(_ nodes: inout NodeTable) throws(PersistentStoreError) -> [SelectionNote] {
+    let model = nodes.model
+    let derived = Set(derivations.joined().map { ScalarString($0.slot.name) })
+    let dependent = model.entities.map { entity in
+      Set(
+        derivations[entity.index].filter { derivation in
+          let paths = DerivationPaths(derivation.text).paths
+          return paths.joined().contains { name in
+            derived.contains(ScalarString(name))
+              || entity.slot(named: name).map { entity.slots[$0].isRelationship } ?? false
+          }
+        }.map { ScalarString($0.slot.name) })
+    }
+    let replaced = try recompute(&nodes) { attribute in
+      !(model.entity(named: attribute.object.entityName).map { dependent[$0.index].contains(attribute.property) }
+        ?? false)
+    }
+    return replaced.sorted { $0.key < $1.key }.map {
+      SelectionNote(
+        subject: $0.key, count: $0.value, text: "derived values, computed again without what was left out")
+    }
+  }
+
   /// The derived attributes whose values are not what the derivation gives, and those that cannot be computed. Times
   /// are skipped.
   package func differences(in nodes: NodeTable) -> [Difference] {

@@ -63,6 +63,15 @@ package struct ValueConversion {
     }
   }
 
+  /// What a text is that a user wrote for an attribute; nil if it is not of the type.
+  package static func written(_ text: String, as type: AttributeType) -> StoredValue? {
+    switch type.valueKind {
+    case .string: .string(text)
+    case .uri: .uri(text)
+    default: ValueConversion(from: .string, to: type)?.convert(.string(text)) ?? unusualNumber(text, as: type)
+    }
+  }
+
   /// What an attribute stores for a value that a program gives: a value of the attribute's type, what the value is
   /// represented by, or an equal number. Nil for a value of another type, which is refused.
   package static func taken(_ value: Any?, by type: AttributeType) -> StoredValue? {
@@ -122,7 +131,7 @@ package struct ValueConversion {
 
   /// A floating-point number in a form that decimals do not have: below their range, such as `5e-324`, infinite, or
   /// not-a-number, as `nan` or with its bits. Nil for all other texts and types.
-  package static func unusualNumber(_ text: String, as type: AttributeType) -> StoredValue? {
+  private static func unusualNumber(_ text: String, as type: AttributeType) -> StoredValue? {
     guard DecimalNumber(text).map(\.isNaN) ?? true else { return nil }
     let bytes = Array(text.utf8)
     // A number that would become zero is out of range.

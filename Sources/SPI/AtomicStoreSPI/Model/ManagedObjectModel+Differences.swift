@@ -1,9 +1,9 @@
 /// A difference between two models, as text.
 package struct ModelDifference: Sendable, Hashable, CustomStringConvertible {
   /// The entity; `model` for a difference of the model as a whole.
-  var entityName: String
+  package var entityName: String
   /// The property that differs; nil if the entity itself does.
-  var propertyName: String?
+  package var propertyName: String?
   /// `Integer 16 → Integer 32`, `only in the model`.
   package var change: String
   /// Creates a difference of an entity, or of one of its properties.
@@ -35,6 +35,13 @@ extension ManagedObjectModel {
     guard let other = try? ManagedObjectModel(stored) else {
       return [ModelDifference(entityName: "model", change: "the store's own model is not valid")]
     }
+    return differences(from: other, includingEverything: includingEverything)
+  }
+
+  /// As above, for a model that is compiled.
+  package func differences(
+    from other: ManagedObjectModel, includingEverything: Bool = false
+  ) -> [ModelDifference] {
     var result: [ModelDifference] = []
     for name in Self.names(entities.map(\.name), other.entities.map(\.name)) {
       switch (entity(named: name), other.entity(named: name)) {
@@ -47,7 +54,7 @@ extension ManagedObjectModel {
     }
     if includingEverything {
       let mine = description.propertyListOfTheRest
-      result += Self.differences(mine, stored.propertyListOfTheRest).map {
+      result += Self.differences(mine, other.description.propertyListOfTheRest).map {
         ModelDifference(entityName: "model", change: $0)
       }
     }

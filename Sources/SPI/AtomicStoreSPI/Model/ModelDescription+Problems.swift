@@ -3,7 +3,7 @@ extension ModelDescription {
   /// property list with two levels for each super-entity, and the depth of property lists is limited too.
   package static let maximumInheritanceDepth = 100
   /// The maximum nesting depth of composites.
-  static let maximumCompositeDepth = 16
+  package static let maximumCompositeDepth = 16
   /// The maximum number of attributes of a composite, including those of nested composites.
   static let maximumCompositeSize = 1024
   /// The maximum number of entities of a model.

@@ -10,6 +10,8 @@ package struct VersionHashDifference: Sendable, Hashable, CustomStringConvertibl
   /// Whether the hash of the entity depends on a rule that could not be verified with a file: see
   /// ``Entity/unverifiedVersionHashRules``.
   package var isUnverified: Bool
+  /// Whether version hashes cover what differs: not the parts of composite attributes, nor the types of derived ones.
+  package var isInHash: Bool
 
   /// The change of an entity or property that is missing in the store or the other model.
   package static let onlyInModel = "only in the model"
@@ -18,16 +20,19 @@ package struct VersionHashDifference: Sendable, Hashable, CustomStringConvertibl
   /// The change of an entity of which only the hashes are known.
   package static let unexplained = "the hash differs"
 
-  init(entityName: String, propertyName: String? = nil, change: String, isUnverified: Bool = false) {
+  package init(
+    entityName: String, propertyName: String? = nil, change: String, isUnverified: Bool = false, isInHash: Bool = true
+  ) {
     self.entityName = entityName
     self.propertyName = propertyName
     self.change = change
     self.isUnverified = isUnverified
+    self.isInHash = isInHash
   }
 
   package var description: String {
     (propertyName.map { "\(entityName).\($0)" } ?? entityName) + ": " + change
-      + (isUnverified ? " (hash not verified)" : "")
+      + (isInHash ? isUnverified ? " (hash not verified)" : "" : " (not in the version hash)")
   }
 }
 

@@ -53,6 +53,8 @@ package struct StorePlugin: Sendable {
   /// The digest of the sources that formats are compiled against, of the kit in this program: a plug-in must have the
   /// same one.
   package static var interfaceDigest: String { String(cString: asp_host().interface) }
+  /// The compiler that this program was built by.
+  package static var compiler: String { String(cString: asp_host().compiler) }
 
   /// The path that the plug-in was loaded from, as specified.
   let path: String
