@@ -17,7 +17,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
   /// `ASKG`, at offset 68 of the file.
   static let applicationIdentifier = "ASKG".utf8.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
 
-  private let path: String
+  let path: String
   private let isReadOnly: Bool
   private var handle: OpaquePointer?
   /// Keeps the kit from releasing the locks of this process on the file.
@@ -89,20 +89,6 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     return mayCreate ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE
   }
 
-  /// Whether no one may write the file, and no one has it open. SQLite would make files beside it with the same
-  /// permissions, and leave them: they would keep everyone from writing it later.
-  private var isProtected: Bool {
-    var status = stat()
-    guard stat(path, &status) == 0, status.st_mode & 0o222 == 0 else { return false }
-    return !["-wal", "-shm"].contains { stat(path + $0, &status) == 0 }
-  }
-
-  /// Whether there is a write-ahead log with content.
-  private var hasLog: Bool {
-    var status = stat()
-    return stat(path + "-wal", &status) == 0 && status.st_size > 0
-  }
-
   /// Opens a connection that trusts nothing in the file but its tables.
   private func open(_ name: String, _ mode: Int32) throws(PersistentStoreError) {
     var opened: OpaquePointer?
@@ -136,16 +122,6 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     sqlite3_close_v2(handle)
     handle = nil
     hold = nil
-  }
-
-  /// Removes the file, with those that SQLite has beside it.
-  func removeFiles() throws(PersistentStoreError) {
-    close()
-    // The log goes last: a file without its log is an older state, a log without its file is none.
-    for name in [path, path + "-shm", path + "-journal", path + "-wal"] {
-      guard unlink(name) != 0, errno != ENOENT else { continue }
-      throw PersistentStoreError(.inputOutput, "cannot remove \(name): \(String(cString: strerror(errno)))")
-    }
   }
 
   private func execute(_ sql: String) throws(PersistentStoreError) {

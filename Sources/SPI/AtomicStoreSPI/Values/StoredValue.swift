@@ -37,7 +37,7 @@ public enum StoredValue: Sendable {
   /// The original text of a URI: Foundation's URL would change some.
   case uri(String)
   /// The object at the other end of a to-one. A to-one without an object is ``null``.
-  // In memory of its own: it is twice as large as all other values.
+  // In separate memory: it is twice as large as all other values.
   indirect case toOne(ObjectReference)
   /// The objects of a to-many: in their order if it is ordered, otherwise in ascending order of reference; `[]` if
   /// there are none.

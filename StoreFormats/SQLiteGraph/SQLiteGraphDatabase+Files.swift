@@ -1,0 +1,29 @@
+import AtomicStoreSPI
+import Glibc
+
+/// The file of a database, and those that SQLite has beside it.
+extension SQLiteGraphDatabase {
+  /// Whether no one may write the file, and no one has it open. SQLite would make files beside it with the same
+  /// permissions, and leave them: they would keep everyone from writing it later.
+  var isProtected: Bool {
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & 0o222 == 0 else { return false }
+    return !["-wal", "-shm"].contains { stat(path + $0, &status) == 0 }
+  }
+
+  /// Whether there is a write-ahead log with content.
+  var hasLog: Bool {
+    var status = stat()
+    return stat(path + "-wal", &status) == 0 && status.st_size > 0
+  }
+
+  /// Removes the file, with those that SQLite has beside it.
+  func removeFiles() throws(PersistentStoreError) {
+    close()
+    // The log goes last: a file without its log is an older state, a log without its file is none.
+    for name in [path, path + "-shm", path + "-journal", path + "-wal"] {
+      guard unlink(name) != 0, errno != ENOENT else { continue }
+      throw PersistentStoreError(.inputOutput, "cannot remove \(name): \(String(cString: strerror(errno)))")
+    }
+  }
+}
