@@ -17,7 +17,8 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
   /// `ASKG`, at offset 68 of the file.
   static let applicationIdentifier = "ASKG".utf8.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
 
-  let path: String
+  private let path: String
+  private var files: SQLiteGraphFiles { SQLiteGraphFiles(path: path) }
   private let isReadOnly: Bool
   private var handle: OpaquePointer?
   /// Keeps the kit from releasing the locks of this process on the file.
@@ -51,7 +52,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
       try open("file:\(name)?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
       try readIdentifier()
     }
-    if isReadOnly, isProtected {
+    if isReadOnly, files.isProtected {
       try openUnchanging()
     } else {
       do throws(PersistentStoreError) {
@@ -59,9 +60,8 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
         try readIdentifier()
       } catch {
         // A file with a write-ahead log needs files beside it. Where none can be made, no one writes it either.
-        guard isReadOnly, [.cannotCreate, .readOnly, .permissionDenied, .noSpace].contains(error.code), !hasLog else {
-          throw error
-        }
+        let isUsual = [.cannotCreate, .readOnly, .permissionDenied, .noSpace].contains(error.code)
+        guard isReadOnly, isUsual, !files.hasLog else { throw error }
         close()
         try openUnchanging()
       }
@@ -85,7 +85,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
   /// How the file is opened. A connection that may only read leaves files beside the store; one that may write, and
   /// does not, removes them if it is the last one. With changes in the log it would write these to the file.
   private func mode(mayCreate: Bool) -> Int32 {
-    if isReadOnly { return hasLog ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE }
+    if isReadOnly { return files.hasLog ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE }
     return mayCreate ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE
   }
 
@@ -122,6 +122,12 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     sqlite3_close_v2(handle)
     handle = nil
     hold = nil
+  }
+
+  /// Removes the file, with those that SQLite has beside it.
+  func removeFiles() throws(PersistentStoreError) {
+    close()
+    try files.remove()
   }
 
   private func execute(_ sql: String) throws(PersistentStoreError) {

@@ -2,7 +2,9 @@ import AtomicStoreSPI
 import Glibc
 
 /// The file of a database, and those that SQLite has beside it.
-extension SQLiteGraphDatabase {
+struct SQLiteGraphFiles {
+  let path: String
+
   /// Whether no one may write the file, and no one has it open. SQLite would make files beside it with the same
   /// permissions, and leave them: they would keep everyone from writing it later.
   var isProtected: Bool {
@@ -18,8 +20,7 @@ extension SQLiteGraphDatabase {
   }
 
   /// Removes the file, with those that SQLite has beside it.
-  func removeFiles() throws(PersistentStoreError) {
-    close()
+  func remove() throws(PersistentStoreError) {
     // The log goes last: a file without its log is an older state, a log without its file is none.
     for name in [path, path + "-shm", path + "-journal", path + "-wal"] {
       guard unlink(name) != 0, errno != ENOENT else { continue }
