@@ -46,7 +46,8 @@ import Testing
     "help has pages about topics",
     arguments: [
       ("topics", "predicates"), ("formats", "CoreDataSQLite (.sqlite"), ("options", "maximumObjects=…"),
-      ("predicates", "SUBQUERY"), ("exit-codes", "77   permission denied"),
+      ("formats", "SQLiteGraph (.sqlgraph"), ("formats", "PostgreSQL (postgres"), ("predicates", "SUBQUERY"),
+      ("exit-codes", "77   permission denied"),
     ])
   func topics(_ name: String, _ content: String) throws {
     let result = try Command.run("help", name)

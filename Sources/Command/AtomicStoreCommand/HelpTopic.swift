@@ -60,9 +60,10 @@ struct HelpTopic: Sendable {
 
 
       """
-    for type in types {
-      let extensions = type.traits.fileExtensions.map { "." + $0 }.joined(separator: ", ")
-      text += "  \(type.storeType) (\(extensions))\n    \(type.traits.summary)\n"
+    let databases = InstalledFormats.registry.incrementalTypes.map { ($0.storeType, $0.traits, $0.urlSchemes) }
+    for (name, traits, schemes) in types.map({ ($0.storeType, $0.traits, [String]()) }) + databases {
+      let places = traits.fileExtensions.map { "." + $0 } + schemes.map { $0 + "://…" }
+      text += "  \(name) (\(places.joined(separator: ", ")))\n    \(traits.summary)\n"
     }
     return text + """
 

@@ -189,7 +189,7 @@ extension PredicateParser {
       throw error(
         column,
         format.unicodeScalars.allSatisfy(\.properties.isWhitespace)
-          ? "the predicate is empty" : "a value is expected, not the end")
+          ? "the text is empty" : "a value is expected, not the end")
     default: throw unexpected("a value")
     }
   }
