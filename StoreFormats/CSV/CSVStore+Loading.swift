@@ -78,9 +78,10 @@ extension CSVStore {
   private func load(
     _ member: FolderMetadata.Member, of source: StoreSource, _ entity: Entity, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) -> CSVFile {
+    // Before its rows.
+    nodes.setMember(source.displayName(ofMember: member.file), entity: entity.index)
     let head = try loadPieces(of: member, of: source, entity, into: nodes)
     let file = if let head { head } else { try whole(member, of: source, entity) }
-    nodes.setMember(file.name, entity: entity.index)
     let columns = try Self.typedColumns(file, entity)
     Self.markAbsent(columns, of: entity, in: nodes)
     if head == nil { try Self.load(file, entity, columns, into: nodes) }

@@ -61,7 +61,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
       } catch {
         // A file with a write-ahead log needs files beside it. Where none can be made, no one writes it either.
         let isUsual = [.cannotCreate, .readOnly, .permissionDenied, .noSpace].contains(error.code)
-        guard isReadOnly, isUsual, !files.hasLog else { throw error }
+        guard isReadOnly, isUsual, !files.isIncomplete else { throw error }
         close()
         try openUnchanging()
       }

@@ -1,22 +1,36 @@
 import AtomicStoreSPI
 import Glibc
 
-/// The file of a database, and those that SQLite has beside it.
+/// The file of a database, and those that SQLite has beside it: beside the file itself, if the path is a link.
 struct SQLiteGraphFiles {
   let path: String
+  private let file: String
+
+  init(path: String) {
+    self.path = path
+    let resolved = realpath(path, nil)
+    defer { free(resolved) }
+    file = resolved.map { String(cString: $0) } ?? path
+  }
 
   /// Whether no one may write the file, and no one has it open. SQLite would make files beside it with the same
   /// permissions, and leave them: they would keep everyone from writing it later.
   var isProtected: Bool {
     var status = stat()
-    guard stat(path, &status) == 0, status.st_mode & 0o222 == 0 else { return false }
-    return !["-wal", "-shm"].contains { stat(path + $0, &status) == 0 }
+    guard stat(file, &status) == 0, status.st_mode & 0o222 == 0 else { return false }
+    return !["-wal", "-shm", "-journal"].contains { stat(file + $0, &status) == 0 }
   }
 
   /// Whether there is a write-ahead log with content.
-  var hasLog: Bool {
+  var hasLog: Bool { hasContent("-wal") }
+
+  /// Whether what is beside the file has to be read with it: the log of what was saved, or the journal of a
+  /// transaction that did not end.
+  var isIncomplete: Bool { hasLog || hasContent("-journal") }
+
+  private func hasContent(_ suffix: String) -> Bool {
     var status = stat()
-    return stat(path + "-wal", &status) == 0 && status.st_size > 0
+    return stat(file + suffix, &status) == 0 && status.st_size > 0
   }
 
   /// Removes the file, with those that SQLite has beside it.

@@ -34,7 +34,9 @@ import Testing
       (#"maxCount="1" optional="YES""#, "", "t == 'x'", true),
       (#"maxCount="1" inverseName="a" inverseEntity="B""#, noAction, "t == 'x'", false),
       (#"toMany="YES" minCount="2" optional="YES""#, "", "t == 'x'", false),
-      (#"toMany="YES""#, "", "t == 'x'", true), (#"toMany="YES""#, "", "t != ''", false),
+      (#"toMany="YES" minCount="2" optional="YES""#, "", "t != ''", true),
+      (#"maxCount="1" minCount="1" optional="YES""#, "", "t == 'x'", true), (#"toMany="YES""#, "", "t == 'x'", true),
+      (#"toMany="YES""#, "", "t != ''", false),
     ], ["xml", "sqlgraph", "sqlite", "csvstore"])
   func refused(
     _ model: (relationship: String, inverse: String, predicate: String, isAllowed: Bool), _ type: String

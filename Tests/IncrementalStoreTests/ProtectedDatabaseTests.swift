@@ -31,4 +31,27 @@ import Testing
     try context.save()
     #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Person")) == 2)
   }
+
+  @Test("what is beside a protected database is read with it, also through a link", arguments: [false, true])
+  func log(_ isLink: Bool) throws {
+    let place = try StoreLifeTests.Place()
+    let context = ManagedObjectContext(try place.open())
+    try context.insertNewObject(forEntityName: "Person").setValue("Ada", forKey: "name")
+    try context.save()
+    // While it is open, what was saved is in its log.
+    let copy = try TemporaryDirectory("protected")
+    for suffix in ["", "-wal"] {
+      try FileManager.default.copyItem(atPath: place.path + suffix, toPath: copy.path + "/c.sqlgraph" + suffix)
+    }
+    #expect(chmod(copy.path + "/c.sqlgraph", 0o444) == 0)
+    var path = copy.path + "/c.sqlgraph"
+    if isLink {
+      path = place.folder.path + "/link.sqlgraph"
+      try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: copy.path + "/c.sqlgraph")
+    }
+    let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+    try coordinator.addPersistentStore(at: path, isReadOnly: true)
+    let request = FetchRequest<ManagedObject>(entityName: "Person")
+    #expect(try ManagedObjectContext(coordinator).count(for: request) == 1)
+  }
 }

@@ -207,4 +207,16 @@ import Testing
     #expect(try result.nodes.value("P", 3, name) == .integer(10))
     #expect(try result.nodes.value("P", 4, name) == .integer(11))
   }
+
+  @Test("a column objectID of numbers is none that fetch printed: the column id stays the key")
+  func otherObjectColumn() throws {
+    var importer = StoreImporter()
+    importer.model = try ManagedObjectModel(
+      ModelDescription(entities: [EntityDescription(name: "P", properties: [.attribute("name", .string)])]))
+    let result = try importer.read([
+      LibrarySample.source("objectID,id,name\n2,1,first\n1,2,second\n", "p.csv", entity: "P")
+    ])
+    #expect(result.tables[0].keyColumns == ["id"])
+    #expect(try result.nodes.value("P", 1, "name") == .string("first"))
+  }
 }

@@ -54,6 +54,7 @@ struct ImportJob {
     var headers: [[String]] = []
     var forms: [ObjectForms?] = []
     var json: [JSONRecords?] = []
+    var objectColumns: [Int?] = []
     for (index, source) in sources.enumerated() {
       // A table of no entity is an error when all were read.
       let entity = given.flatMap { Self.entity(named: source.entityName, of: source, in: $0, entityNames) }
@@ -64,6 +65,7 @@ struct ImportJob {
       ) { reader in
         headers.append(reader.columns)
         json.append(reader.json)
+        objectColumns.append(reader.json?.objectColumn ?? entity.flatMap { Self.objectColumn(&reader, $0) })
       }
     }
     self.json = json
@@ -79,7 +81,8 @@ struct ImportJob {
       inference = inferring.notes
       names = inferring.names
     }
-    plans = try Self.plans(importer, sources, headers, json, forms, formats, model, entityNames, names)
+    plans = try Self.plans(
+      importer, sources, headers, json, objectColumns, forms, formats, model, entityNames, names)
     try checkEntities()
     try checkKeyWidths()
     try checkSeveralTables()
@@ -99,6 +102,19 @@ struct ImportJob {
     findEntityPrefixes()
   }
 
+  /// The column of a CSV table that has the objects as `fetch` prints them: by its name, and by the first record, which
+  /// has `Book/3` there.
+  private static func objectColumn(_ reader: inout any RecordReader, _ entity: Entity) -> Int? {
+    let names = ObjectForms.objectNames.filter { entity.slot(named: $0) == nil }
+    let places = reader.columns.indices.filter { names.contains(reader.columns[$0]) }
+    var record = ImportRecord()
+    // What is wrong with the record is reported when it is read.
+    guard places.count == 1, (try? reader.next(&record)) == true else { return nil }
+    let text = record.withText(of: places[0], reader.bytes) { ValueReader.text($0) }
+    let isObject = entity.root.hierarchy.contains { text.hasPrefix($0.name + "/") }
+    return isObject ? places[0] : nil
+  }
+
   private mutating func findEntityPrefixes() {
     let objectRoots = plans.filter { $0.hasObjectKey && json[$0.source] == nil }.map(\.entity.root.index)
     for root in Set(objectRoots).union(existingKeys.keys) where !(existingKeys[root]?.hasEntityNames ?? false) {
@@ -114,7 +130,7 @@ struct ImportJob {
 
   private static func plans(
     _ importer: StoreImporter, _ sources: [ImportSource], _ headers: [[String]],
-    _ json: [JSONRecords?], _ forms: [ObjectForms?], _ formats: [[String: DateFormat]],
+    _ json: [JSONRecords?], _ objectColumns: [Int?], _ forms: [ObjectForms?], _ formats: [[String: DateFormat]],
     _ model: ManagedObjectModel, _ entityNames: EntityNames?, _ names: [String?]
   ) throws(PersistentStoreError) -> [TablePlan] {
     var plans: [TablePlan] = []
@@ -137,7 +153,7 @@ struct ImportJob {
       let others = columns[entity.index] ?? []
       var plan = try TablePlan(
         importer, source: index, name: source.name, entity: entity, columns: headers[index], others: others,
-        isEmpty: json[index]?.isEmpty ?? false, objectColumn: json[index]?.objectColumn,
+        isEmpty: json[index]?.isEmpty ?? false, objectColumn: objectColumns[index],
         outerColumns: json[index]?.outerColumns ?? [], forms: forms[index], formats: formats[index])
       plan.joins = importer.joinTables.indices.filter {
         ScalarString(importer.joinTables[$0].entityName) == ScalarString(entity.name)

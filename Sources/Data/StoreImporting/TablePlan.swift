@@ -227,15 +227,6 @@ struct TablePlan {
       keyColumns = [objectColumn]
       return
     }
-    // What fetch prints first, whatever else is called id.
-    let printed = ObjectForms.objectNames.filter { columnNames.contains($0) && entity.slot(named: $0) == nil }.first
-    if let printed {
-      let places = columnNames.indices.filter { columnNames[$0] == printed }
-      if places.count == 1 {
-        keyColumns = places
-        return
-      }
-    }
     let own = NameMatching.folded(entity.name)
     let object = ObjectForms.objectNames.allSatisfy(columnNames.contains) ? "self" : "objectid"
     let candidates = ["id", own + "id", "pk", "zpk", own + "key", "key", object]

@@ -89,47 +89,6 @@ extension ManagedObjectContext {
     return count
   }
 
-  /// The relationships of the entity's model that must have objects, and that no delete rule reaches: without an
-  /// inverse, or with one whose rule is No Action. The store clears them.
-  private func unseenRequirements(_ entityName: String) -> [(owner: Entity, slot: Slot)] {
-    let model = persistentStoreCoordinator.persistentStores.lazy.compactMap { $0.model.entity(named: entityName) }
-      .first?.model
-    return (model?.entities ?? []).flatMap { owner in
-      owner.slots.filter { slot in
-        guard let rule = slot.relationship, !rule.isOptional || rule.minimumCount > 0,
-          owner.superentity?.slot(named: slot.name) == nil,
-          let destination = slot.destination.map({ owner.model.entity(at: $0) })
-        else { return false }
-        guard let inverse = slot.inverseSlot else { return true }
-        return destination.slots[inverse].relationship?.deleteRule == .noAction
-      }.map { (owner, $0) }
-    }
-  }
-
-  /// Refuses deletions after which a relationship has fewer objects than it must have.
-  private func refuseLoss(of relationships: [(owner: Entity, slot: Slot)]) throws {
-    guard !deletedObjects.isEmpty else { return }
-    for (owner, slot) in relationships {
-      for object in try fetch(FetchRequest<ManagedObject>(entityName: owner.name)) where !object.isDeleted {
-        let ends = try object.objects(forRelationshipNamed: slot.name, holds: false)
-        let left = ends.count(where: { !$0.isDeleted })
-        guard left < ends.count else { continue }
-        let least = slot.relationship?.minimumCount ?? 0
-        if left >= max(least, 1) || slot.isToMany && left >= least && (slot.isOptional || allowsEmptyNonOptionalToMany)
-        {
-          continue
-        }
-        let name = "\(object.entity.name)/\(object.objectID.reference.map(\.description) ?? "new")"
-        let gone = ends.filter(\.isDeleted).compactMap { $0.objectID.reference.map(\.description) }
-        throw ManagedObjectError(
-          .validationRelationshipDeniedDelete,
-          "\(name).\(slot.name) would have \(left == 0 ? "no object" : "\(left) objects") without "
-            + gone.prefix(5).joined(separator: ", ") + (gone.count > 5 ? " …" : ""),
-          objectID: object.objectID, entityName: object.entity.name, key: slot.name)
-      }
-    }
-  }
-
   /// Inserts an object with values.
   ///
   /// - Returns: The new object.

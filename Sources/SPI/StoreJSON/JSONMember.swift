@@ -32,6 +32,9 @@ package struct JSONMember: Sendable {
 
   // MARK: Forms
 
+  /// The member, if it is not null: in many places null is as if it were not there.
+  package var unlessNull: JSONMember? { if case .null = value { nil } else { self } }
+
   package func text() throws(PersistentStoreError) -> String {
     guard case .string(let text) = value else { throw unexpected("a text") }
     return text

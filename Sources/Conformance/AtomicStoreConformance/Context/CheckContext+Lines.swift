@@ -72,6 +72,9 @@ extension CheckContext {
     }
     let changed = line(place.offset)
     let first = Self.beginnings(of: bytes, without: others[place.file] ?? [], upTo: changed)
+    if first == nil, !named.allSatisfy({ $0 == changed }) {
+      return note("\(what): the error names line \(named[0]); where the object of line \(changed) begins is not known")
+    }
     for found in named {
       let start = first.map(\.upperBound) ?? changed
       let object = start == changed ? "" : ", or \(start), on which the object begins"
@@ -82,12 +85,22 @@ extension CheckContext {
   }
 
   /// The first line of what a file has and another one does not have: several where the line before it is as its last
-  /// one, as lines that end objects are. Nil if what it has besides the other's lines is not one piece.
+  /// one, as lines that end objects are. Nil if what it has besides the other's lines is not one piece. The last lines
+  /// may differ: some formats count their objects there.
   private static func beginnings(of file: [UInt8], without other: [UInt8], upTo line: Int) -> ClosedRange<Int>? {
     func lines(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] {
       bytes.split(separator: .lineFeed, omittingEmptySubsequences: false)
     }
-    let (all, rest) = (lines(file), lines(other))
+    for skipped in 0...3 {
+      let (all, rest) = (lines(file).dropLast(skipped), lines(other).dropLast(skipped))
+      if let found = beginnings(of: Array(all), without: Array(rest), upTo: line) { return found }
+    }
+    return nil
+  }
+
+  private static func beginnings(
+    of all: [ArraySlice<UInt8>], without rest: [ArraySlice<UInt8>], upTo line: Int
+  ) -> ClosedRange<Int>? {
     let count = all.count - rest.count
     let after = zip(all.reversed(), rest.reversed()).prefix { $0 == $1 }.count
     var last = all.count - after - count

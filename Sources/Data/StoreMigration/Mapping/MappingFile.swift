@@ -90,16 +90,16 @@ public struct MappingFile: Sendable {
   /// - Throws: `.malformed` with the line for what is not JSON, and with the path of keys for other keys and values.
   public init(json bytes: [UInt8], name: String) throws(PersistentStoreError) {
     let file = try JSONMember(file: bytes, name: name).members(named: ["entities", "drop"])
-    self.init(drop: try file["drop"]?.texts() ?? [])
-    for (name, member) in try file["entities"]?.members() ?? [] { entities[name] = try EntityRules(member) }
+    self.init(drop: try file["drop"]?.unlessNull?.texts() ?? [])
+    for (name, member) in try file["entities"]?.unlessNull?.members() ?? [] { entities[name] = try EntityRules(member) }
   }
 }
 
 extension MappingFile.EntityRules {
   fileprivate init(_ json: JSONMember) throws(PersistentStoreError) {
     let members = try json.members(named: ["from", "properties", "drop"])
-    self.init(from: try members["from"]?.text(), drop: try members["drop"]?.texts() ?? [])
-    for (name, member) in try members["properties"]?.members() ?? [] {
+    self.init(from: try members["from"]?.unlessNull?.text(), drop: try members["drop"]?.unlessNull?.texts() ?? [])
+    for (name, member) in try members["properties"]?.unlessNull?.members() ?? [] {
       properties[name] = try MappingFile.Property(member)
     }
   }
@@ -111,7 +111,8 @@ extension MappingFile.Property {
     case .string(let text): self.init(expression: text)
     case .object:
       let members = try json.members(named: ["from", "expression", "default"])
-      self.init(from: try members["from"]?.text(), expression: try members["expression"]?.text())
+      self.init(
+        from: try members["from"]?.unlessNull?.text(), expression: try members["expression"]?.unlessNull?.text())
       guard let given = members["default"] else { return }
       defaultValue = given.value
       if case .null = given.value { return }

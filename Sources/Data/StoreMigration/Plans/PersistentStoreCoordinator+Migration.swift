@@ -44,13 +44,16 @@ extension PersistentStoreCoordinator {
   ) throws -> Bool {
     guard let managedObjectModel, try holdsContent(at: path, type: type, options: options) else { return false }
     let metadata = try Self.metadataForPersistentStore(type: type, at: path, options: options, registry: registry)
+    let hashes = VersionHashes(metadata: metadata.entries)
     var carried: ManagedObjectModel?
     if let stored = metadata.model, !stored.isInferred, !stored.isIdentical(to: managedObjectModel.description) {
-      carried = try ManagedObjectModel(stored)
+      carried = hashes == nil ? try ManagedObjectModel(stored) : try? ManagedObjectModel(stored)
     }
-    let hashes = VersionHashes(metadata: metadata.entries) ?? carried?.versionHashes
-    return !managedObjectModel.differences(fromStoreOf: carried, hashes: hashes, configuration: configurationName)
-      .isEmpty
+    // The hashes of a model are of all its entities.
+    return !managedObjectModel.differences(
+      fromStoreOf: carried, hashes: hashes ?? carried?.versionHashes,
+      configuration: hashes == nil ? nil : configurationName
+    ).isEmpty
   }
 
   /// Migrates the store at a path in place.

@@ -4,7 +4,12 @@ extension NodeTableBuilder {
   ///
   /// - Parameter row: By default, the row that was begun last.
   func file(of entity: Int, row: Int = .max) -> String? {
-    members[entity].last { $0.firstRow <= row }?.name ?? file
+    var (low, high) = (0, members[entity].count)
+    while low < high {
+      let middle = (low + high) / 2
+      if members[entity][middle].firstRow <= row { low = middle + 1 } else { high = middle }
+    }
+    return low > 0 ? members[entity][low - 1].name : file
   }
 
   func location(entity: Int, row: Int, slot: Int?) -> StoreLocation {

@@ -228,7 +228,9 @@ public final class NodeTableBuilder {
   /// errors: `StoreSource.displayName(ofMember:)`.
   public func setMember(_ name: String, entity: Int) {
     if let last = members[entity].last, ScalarString(last.name) == ScalarString(name) { return }
-    members[entity].append((building[entity].count, name))
+    let row = building[entity].count
+    if members[entity].last?.firstRow == row { members[entity].removeLast() }
+    members[entity].append((row, name))
   }
 
   // MARK: Nodes
