@@ -91,17 +91,12 @@ import Testing
         == Self.city(Command.company, "address.city").dropFirst(12))
   }
 
-  @Test("a to-many that becomes required and is empty is refused, unless that is allowed, and check warns of it")
+  @Test("a to-many that becomes required and is empty is migrated, and check warns of it")
   func requiredToMany() throws {
     let folder = try Folder()
     let path = try Self.changed("name=\"projects\" optional=\"YES\"", "name=\"projects\"", in: folder)
-    let arguments = ["migrate", Command.company, "--model", path, "-o", folder("n.xml")]
-    let refused = try Command.run(arguments: arguments)
-    #expect(
-      refused.code == 65 && refused.errors.contains("Employee.projects: required, and Employee/"), "\(refused.errors)")
-    #expect(refused.errors.contains("(--allow-empty-non-optional-to-many migrates all the same)"), "\(refused.errors)")
-    let allowed = try Command.run(arguments: arguments + ["--allow-empty-non-optional-to-many"])
-    #expect(allowed.code == 0, "\(allowed.errors)")
+    let migrated = try Command.run("migrate", Command.company, "--model", path, "-o", folder("n.xml"))
+    #expect(migrated.code == 0, "\(migrated.errors)")
     let checked = try Command.run("check", folder("n.xml"))
     #expect(checked.code == 0 && checked.output.contains("projects: an object is needed"), "\(checked.output)")
   }

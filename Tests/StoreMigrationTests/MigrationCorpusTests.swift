@@ -145,7 +145,6 @@ struct MigrationCorpusTests {
     #expect(nodes.count > 0)
     var plan = MigrationPlan([.inferred(to: destination)])
     plan.allowsLoss = true
-    plan.allowsEmptyNonOptionalToMany = true
     guard pair.isInferable else {
       let error = try #require(throws: MigrationError.self) {
         _ = try StoreMigrator(plan).migrate(nodes, store: UUID())

@@ -140,7 +140,6 @@ struct Merge: ParsableCommand {
       plan = MigrationPlan([.inferred(to: try ModelChoice(model).model())])
     }
     plan.allowsLoss = result.allowLoss
-    plan.allowsEmptyNonOptionalToMany = emptyToMany.isAllowed
     return plan
   }
 

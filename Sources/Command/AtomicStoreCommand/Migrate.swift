@@ -61,7 +61,6 @@ struct Migrate: ParsableCommand {
   var from: String?
   @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
   var readOptions: [String] = []
-  @OptionGroup var emptyToMany: EmptyToManyOption
   @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
@@ -77,7 +76,6 @@ struct Migrate: ParsableCommand {
       if let mapping { try read(mapping, into: &options) }
       var plan = try MigrationPlan(versionsAt: try Input.path(for: model), version: version, options: options)
       plan.allowsLoss = result.allowLoss
-      plan.allowsEmptyNonOptionalToMany = emptyToMany.isAllowed
       if let fromModel { plan.sources.append(try ModelChoice(fromModel).model()) }
       let input = try Input.path(for: store)
       if inPlace, let database = try InstalledFormats.registry.incrementalType(from, at: input) {
@@ -194,10 +192,7 @@ extension MigrationError: CommandError {
       ),
       ("losses", .array(losses.map(\.json))),
     ])
-    let flag =
-      obstacles.isEmpty
-      ? "--allow-loss" : obstacles.allSatisfy(\.isEmptyToMany) ? "--allow-empty-non-optional-to-many" : nil
-    let hint = flag.map { "\n  (\($0) migrates all the same)" } ?? ""
+    let hint = obstacles.isEmpty ? "\n  (--allow-loss migrates all the same)" : ""
     return CommandFailure(description + hint, exitCode: 65, details: details)
   }
 }

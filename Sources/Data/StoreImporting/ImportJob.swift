@@ -87,6 +87,14 @@ struct ImportJob {
     try checkKeyWidths()
     try checkSeveralTables()
     noteUnfilledRelationships()
+    noteKeys()
+    if let existing = importer.existing, importer.existingObjects.entityNames.isEmpty {
+      existingKeys = ExistingKeys.byRoot(of: existing)
+    }
+    findEntityPrefixes()
+  }
+
+  private mutating func noteKeys() {
     for plan in plans {
       let root = plan.entity.root.index
       if plan.keyColumns.count > 1 { textKeyRoots.insert(root) }
@@ -96,10 +104,6 @@ struct ImportJob {
           known.count == kinds.count ? zip(known, kinds).map { $0 || $1 } : known
         } ?? (kinds.isEmpty ? nil : kinds)
     }
-    if let existing = importer.existing, importer.existingObjects.entityNames.isEmpty {
-      existingKeys = ExistingKeys.byRoot(of: existing)
-    }
-    findEntityPrefixes()
   }
 
   /// The column of a CSV table that has the objects as `fetch` prints them: by its name, and by the first record, which

@@ -7,11 +7,8 @@ struct RelationshipDemands {
   private let mapping: ModelMapping
   private let old: NodeTable
   private let new: NodeTable
-  private let allowsEmpty: Bool
 
-  /// - Parameter allowsEmpty: Whether a required to-many without a minimum count may be empty.
-  init(_ mapping: ModelMapping, _ old: NodeTable, _ new: NodeTable, allowsEmpty: Bool) {
-    self.allowsEmpty = allowsEmpty
+  init(_ mapping: ModelMapping, _ old: NodeTable, _ new: NodeTable) {
     self.mapping = mapping
     self.old = old
     self.new = new
@@ -36,12 +33,12 @@ struct RelationshipDemands {
     var (missing, exceeding): ([ReferenceObject], [ReferenceObject]) = ([], [])
     for row in 0..<reader.count where !reader.isDeleted(row: row) {
       let count = Self.count(reader, slot, row)
-      guard isUnmet(rule, slot, count) else { continue }
+      guard Self.isUnmet(rule, slot, count) else { continue }
       let reference = reader.reference(row: row)
       if let before, let oldRule = before.slot.relationship.flatMap({ ValidationRule($0) }),
         let node = old.handle(for: ObjectReference(entityName: before.entity.name, reference: reference)),
         case let former = Self.count(old.reader(of: node.entity), before.slot, node.row),
-        isUnmet(oldRule, before.slot, former)
+        Self.isUnmet(oldRule, before.slot, former)
       {
         // It may stay, or come closer to the bound.
         let wasExceeded = Self.isExceeded(oldRule, before.slot, former)
@@ -60,8 +57,7 @@ struct RelationshipDemands {
       let verb = objects.count == 1 ? "has" : "have"
       return MappingObstacle(
         entityName: entity.name, propertyName: slot.name,
-        reason: "\(demand), and \(names)\(objects.count > 3 ? " …" : "") \(verb) \(what)", objectCount: objects.count,
-        isEmptyToMany: slot.isToMany && rule.minimumCount <= 0 && what == "none")
+        reason: "\(demand), and \(names)\(objects.count > 3 ? " …" : "") \(verb) \(what)", objectCount: objects.count)
     }
   }
 
@@ -75,11 +71,12 @@ struct RelationshipDemands {
     return (source, source.slots[found])
   }
 
-  private func isUnmet(_ rule: ValidationRule, _ slot: Slot, _ count: Int) -> Bool {
-    if Self.isExceeded(rule, slot, count) { return true }
-    // An optional relationship may be empty, whatever its minimum is.
+  private static func isUnmet(_ rule: ValidationRule, _ slot: Slot, _ count: Int) -> Bool {
+    if isExceeded(rule, slot, count) { return true }
+    // An optional relationship may be empty, whatever its minimum is, and so may a to-many without a minimum: Core Data
+    // migrates such objects, and a save keeps what was read empty.
     return count == 0
-      ? rule.isMandatory && !(allowsEmpty && slot.isToMany && rule.minimumCount <= 0)
+      ? rule.isMandatory && (!slot.isToMany || rule.minimumCount > 0)
       : rule.minimumCount > 0 && count < rule.minimumCount
   }
 

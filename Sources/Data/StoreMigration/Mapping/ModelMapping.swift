@@ -115,8 +115,6 @@ public struct MappingObstacle: Sendable, Hashable, CustomStringConvertible {
   public var reason: String
   /// How many objects are concerned; nil where no one counted.
   package var objectCount: Int?
-  /// Whether it is a to-many that ``MigrationPlan/allowsEmptyNonOptionalToMany`` lets be empty.
-  package var isEmptyToMany = false
 
   public var description: String {
     let subject = propertyName.map { "\(entityName).\($0)" } ?? entityName

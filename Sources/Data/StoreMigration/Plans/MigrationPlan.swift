@@ -65,9 +65,6 @@ public struct MigrationPlan: Sendable {
   /// Whether objects and values may be lost that the destination has no entity or property for. Without, that is an
   /// error.
   public var allowsLoss = false
-  /// Whether a to-many relationship that is not optional and has no minimum count may be empty. Without, that is an
-  /// error, unless it was empty and not optional before. A coordinator that allows it does so for its migrations.
-  public var allowsEmptyNonOptionalToMany = false
   /// Whether the steps are versions that no one chose: then where one cannot be inferred, the last model is tried at
   /// once.
   var mayBeCut = false

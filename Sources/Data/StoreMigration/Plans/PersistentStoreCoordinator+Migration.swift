@@ -30,7 +30,6 @@ extension PersistentStoreCoordinator {
     if try holdsContent(at: path, type: type, options: options) {
       var plan = plan
       plan.keepsEqualModel = true
-      if allowsEmptyNonOptionalToMany { plan.allowsEmptyNonOptionalToMany = true }
       try Self.migrateStore(type: type, at: path, options: options, by: plan, registry: registry)
     }
     return try addPersistentStore(

@@ -146,7 +146,7 @@ public struct StoreMigrator: Sendable {
       try Self.refuseGaps(new, stage.name, "required, and null after the mapping", path)
       new = try new.canonical()
     }
-    try RelationshipDemands(mapping, old, new, allowsEmpty: plan.allowsEmptyNonOptionalToMany).refuse(stage.name)
+    try RelationshipDemands(mapping, old, new).refuse(stage.name)
     try Self.derive(&new, from: old)
     result.nodes = new
   }
