@@ -45,8 +45,8 @@ import Testing
       ("\"storeType\" : \"Calm\"", "\"storeType\" : 3", "storeType: a text is expected, not the number 3"),
       ("\"checks\"", "\"tests\"", "'checks' is missing"),
       ("\"id\" : \"VAL-08\"", "\"id\" : \"VAL-07\"", "VAL-07 is listed twice"),
-      ("\"profile\" : \"durable\"", "\"profile\" : \"sturdy\"", "no profile 'sturdy'"),
-      ("\"outcome\" : \"passed\"", "\"outcome\" : \"perhaps\"", "no outcome 'perhaps'"),
+      ("\"profile\" : \"durable\"", "\"profile\" : \"sturdy\"", "unknown profile 'sturdy'"),
+      ("\"outcome\" : \"passed\"", "\"outcome\" : \"perhaps\"", "unknown outcome 'perhaps'"),
       ("\"run\" : ", "\"run\" : 1", "checks were run, but"), ("{", "[", "JSON"),
     ])
   func refused(_ old: String, _ new: String, _ words: String) throws {

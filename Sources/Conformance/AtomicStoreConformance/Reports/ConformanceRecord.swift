@@ -66,10 +66,10 @@ package struct ConformanceRecord: Sendable, Equatable {
         try check.member("profile").text(), try check.member("result").member("outcome")
       )
       guard let profile = ConformanceCheck.Profile(rawValue: profileName) else {
-        throw check.refusal("there is no profile '\(profileName)'")
+        throw check.refusal("unknown profile '\(profileName)'")
       }
       guard let outcome = ConformanceResult.Outcome(rawValue: try outcomeName.text()) else {
-        throw outcomeName.refusal("there is no outcome '\(try outcomeName.text())'")
+        throw outcomeName.refusal("unknown outcome '\(try outcomeName.text())'")
       }
       entries.append(Entry(id: id, profile: profile, title: try check.member("title").text(), outcome: outcome))
     }
