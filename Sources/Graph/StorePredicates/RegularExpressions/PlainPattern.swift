@@ -94,8 +94,8 @@ struct PlainPattern {
     return rest.first.map { !"*+?{".utf8.contains($0) } ?? true
   }
 
-  /// Whether a whole text matches; nil if it is not UTF-8.
-  func matches(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool? {
+  /// Whether a whole text matches. Bytes that are not UTF-8 are characters beyond ASCII, as replaced ones are for ICU.
+  func matches(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     takers.withUnsafeBufferPointer { takers in
       var state = skippingOptional(1)
       var place = 0
@@ -103,8 +103,7 @@ struct PlainPattern {
         var (symbol, length) = (Int(bytes[place]), 1)
         if !UTF8.isASCII(bytes[place]) {
           let (scalar, count) = TerminalText.scalar(bytes, at: place)
-          guard let scalar else { return nil }
-          symbol = Self.isLineEnd(scalar) ? Self.otherLineEnd : Self.otherScalar
+          symbol = scalar.map(Self.isLineEnd) == true ? Self.otherLineEnd : Self.otherScalar
           length = count
         }
         state = skippingOptional((state << 1 | state & repeated) & takers[symbol])

@@ -25,17 +25,24 @@ package final class RegularExpression: Sendable {
   /// How many bytes of a text a simple pattern reads in the time of a step.
   private static let bytesPerStep = 16
 
+  private enum Compiled {
+    case plain(PlainPattern)
+    /// Only copied, which reads what never changes: any thread may do so at any time.
+    case original(Matcher)
+  }
+
   private let options: FetchPredicate.Options
-  /// The pattern, if it is simple; nil for ICU.
-  private let plain: PlainPattern?
-  /// Only copied, which reads what never changes: any thread may do so at any time.
-  private let original: Matcher
+  private let compiled: Compiled
   let idle = Mutex<[Matcher]>([])
 
   /// Compiles a pattern. Of the options, `[c]` and `[d]` count.
   package init(_ pattern: String, _ options: FetchPredicate.Options) throws(RegularExpressionError) {
     self.options = options.intersection(.diacriticInsensitive)
-    plain = options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) ? PlainPattern(pattern) : nil
+    // Without ICU, which takes milliseconds to load.
+    if options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]), let plain = PlainPattern(pattern) {
+      compiled = .plain(plain)
+      return
+    }
     // ICU refuses an empty pattern, which matches the empty text.
     var pattern = pattern.isEmpty ? "(?:)" : StringComparison.folded(pattern, self.options)
     var problem = cicu_problem()
@@ -43,10 +50,11 @@ package final class RegularExpression: Sendable {
       cicu_compile($0.baseAddress, $0.count, options.contains(.caseInsensitive), &problem)
     }
     guard let made else { throw RegularExpressionError(problem) }
-    original = Matcher(pointer: made)
+    compiled = .original(Matcher(pointer: made))
   }
 
   deinit {
+    guard case .original(let original) = compiled else { return }
     cicu_free(original.pointer)
     idle.withLock { for matcher in $0 { cicu_free(matcher.pointer) } }
   }
@@ -66,9 +74,12 @@ package final class RegularExpression: Sendable {
   }
 
   private func matchFolded(_ bytes: UnsafeBufferPointer<UInt8>, _ limit: Int, _ steps: inout Int) -> Outcome {
-    if let plain, let matches = plain.matches(bytes) {
+    let original: Matcher
+    switch compiled {
+    case .original(let matcher): original = matcher
+    case .plain(let plain):
       steps += 1 + bytes.count / Self.bytesPerStep
-      return steps > limit ? .tooManySteps : matches ? .matching : .different
+      return steps > limit ? .tooManySteps : plain.matches(bytes) ? .matching : .different
     }
     guard let matcher = idle.withLock({ $0.popLast() }) ?? cicu_copy(original.pointer).map({ Matcher(pointer: $0) })
     else { return .tooMuchMemory }
