@@ -71,15 +71,16 @@ struct JSONRecordReader: RecordReader {
     var line = found.line
     var lineStart = found.start - found.column + 1
     var position = found.start
-    let fields = table.fields[nextField..<nextField + Int(found.fieldCount)]
-    nextField = fields.endIndex
-    for field in fields {
+    let fields = nextField..<nextField + Int(found.fieldCount)
+    nextField = fields.upperBound
+    for index in fields {
+      let field = table.fields[index]
       let start = found.start + Int(field.start)
       let place = field.kind == .string ? start - 1 : start
       if !found.isOnOneLine {
-        for index in position..<place where bytes[index] == UInt8(ascii: "\n") {
+        for offset in position..<place where bytes[offset] == UInt8(ascii: "\n") {
           line += 1
-          lineStart = index + 1
+          lineStart = offset + 1
         }
         position = place
       }

@@ -29,9 +29,11 @@ struct JSONRecords {
     var isOnOneLine = true
   }
   fileprivate(set) var columns: [String] = []
-  fileprivate(set) var records: [Record] = []
+  private(set) var records = PagedList<Record>()
   /// The fields of the records, one record after the other.
-  fileprivate(set) var fields: [Field] = []
+  private(set) var fields = PagedList<Field>()
+  /// Whether there was not enough memory for all records and fields.
+  fileprivate var isIncomplete = false
   /// The columns of the members of a column that is an object in some records.
   private(set) var innerColumns: [Int: [Int]] = [:]
   /// The columns that are objects in some records, and null in all others: only their members have values.
@@ -88,7 +90,7 @@ struct JSONRecords {
     }
     outerColumns = Set(innerColumns.keys)
     if !outerColumns.isEmpty {
-      for field in fields where field.kind != .missing { outerColumns.remove(Int(field.column)) }
+      for field in fields.elements where field.kind != .missing { outerColumns.remove(Int(field.column)) }
     }
   }
 }
@@ -164,10 +166,11 @@ struct JSONTableScanner {
         return
       }
       let isWhole = readRecord()
-      guard found.memory <= maximumMemory else {
+      guard found.memory <= maximumMemory, !found.isIncomplete else {
         throw PersistentStoreError(
           .limitExceeded,
-          "the positions of JSON records and their values need more memory than the limit 'maximumMemory'",
+          "the positions of JSON records and their values need more memory than "
+            + (found.isIncomplete ? "there is" : "the limit 'maximumMemory'"),
           at: scanner.place.location)
       }
       // What follows an error in an array has no meaning.
@@ -207,14 +210,14 @@ struct JSONTableScanner {
       record.fieldCount = UInt32(found.fields.count - firstField)
     } catch {
       record.isBad = true
-      found.fields.removeLast(found.fields.count - firstField)
+      found.fields.truncate(firstField)
       isWhole = error.code == .invalidValue
       if !isWhole, !isArray { scanner.skipLine() }
     }
     record.end = scanner.position
     record.isOnOneLine = record.line == scanner.line
     if found.records.count == Self.sampleSize { reserve() }
-    found.records.append(record)
+    if !found.records.append(record) { found.isIncomplete = true }
     return isWhole
   }
 
@@ -225,14 +228,14 @@ struct JSONTableScanner {
     let bytes = scanner.bytes.count
     let share = Double(bytes) / Double(max(scanner.position, 1)) * 1.05
     func room(_ count: Int, _ stride: Int) -> Int { Int(min(Double(count) * share, Double(bytes / stride))) }
-    found.records.reserveCapacity(room(found.records.count, MemoryLayout<JSONRecords.Record>.stride))
-    found.fields.reserveCapacity(room(found.fields.count, MemoryLayout<JSONRecords.Field>.stride))
+    found.records.reserve(room(found.records.count, MemoryLayout<JSONRecords.Record>.stride))
+    found.fields.reserve(room(found.fields.count, MemoryLayout<JSONRecords.Field>.stride))
   }
   private static let sampleSize = 1000
 
   /// What is wrong with a bad record, which is read again.
   mutating func failure(of record: JSONRecords.Record) -> PersistentStoreError {
-    found.fields.removeAll(keepingCapacity: true)
+    found.fields.truncate(0)
     scanner.restart(at: record.start, line: record.line, column: record.column)
     do throws(PersistentStoreError) { try readMembers(of: record) } catch { return error }
     return PersistentStoreError(.internalInconsistency, "a record has an error only when it is read first")
@@ -326,10 +329,11 @@ struct JSONTableScanner {
     lastFields[column] = found.fields.count
     guard let start = UInt32(exactly: field.start - recordStart), let count = UInt32(exactly: field.end - field.start)
     else { throw scanner.failure("the record has more than 4 GB") }
-    found.fields.append(
+    let isAdded = found.fields.append(
       JSONRecords.Field(
         start: start, count: count, column: UInt16(column), kind: ImportField.Kind(field.kind),
         hasEscapes: field.hasEscapes))
+    if !isAdded { found.isIncomplete = true }
   }
 
   /// The column of a member that was not known.
