@@ -133,6 +133,7 @@ final class ImportPass {
     if let json = reader.json {
       nodes.expectNodes(nodes.count(of: plan.entity.index) + json.records.count, entity: plan.entity.index)
     }
+    let bytes = reader.bytes
     var record = ImportRecord()
     var number = -1
     while true {
@@ -151,8 +152,8 @@ final class ImportPass {
       }
       diagnosis?.add(record.start..<record.end, table: plan.source)
       if left.contains(number) { continue }
-      if number & 0x3FF == 0 { nodes.noteProgress(record.start, of: reader.bytes.count) }
-      guard let beginning = try begin(record, number, plan, reader.bytes) else { continue }
+      if number & 0x3FF == 0 { nodes.noteProgress(record.start, of: bytes.count) }
+      guard let beginning = try begin(record, number, plan, bytes) else { continue }
       counts[plan.source] += 1
       for index in plan.columns(of: record) where plan.columns[index].kind != nil {
         // An object that exists keeps its relationship where the record has only a part of the key.
@@ -160,7 +161,7 @@ final class ImportPass {
           keptKeys[plan.source, default: [:]][index, default: 0] += 1
           continue
         }
-        try set(index, record, number, plan, reader.bytes)
+        try set(index, record, number, plan, bytes)
         guard record.present != nil, plan.columns[index].isRelationship else { continue }
         stated.state(
           plan.columns[index].slot, of: nodes.count(of: plan.entity.index) - 1, entity: plan.entity.index)

@@ -1,9 +1,9 @@
 /// A decimal as numbers that sort like it: the first has the sign, the power of ten and the first 15 digits, the second
 /// 18 more digits, the third the rest. Most comparisons need the first only.
-package struct DecimalKey {
+@usableFromInline package struct DecimalKey {
   package static let null: UInt64 = 0
   /// Not-a-number sorts after null and before all other values.
-  package static let nan: UInt64 = 1
+  @usableFromInline package static let nan: UInt64 = 1
   /// The number of zero. Others are as far above or below as their size says.
   @usableFromInline static let zero: UInt64 = 1 << 62
   private static let digits = [15, 18, 6]
@@ -26,7 +26,7 @@ package struct DecimalKey {
   }
 
   /// Returns nil if the text is not a decimal number.
-  package init?(_ text: UnsafeBufferPointer<UInt8>) {
+  @usableFromInline package init?(_ text: UnsafeBufferPointer<UInt8>) {
     self.init()
     if readShort(text) { return }
     guard let number = DecimalNumber(utf8: Span(_unsafeElements: text)) else { return nil }
@@ -51,7 +51,7 @@ package struct DecimalKey {
   }
 
   /// The number with an index from 0 to 2. Those after the first are meaningful if the ones before them are equal.
-  package func number(_ piece: Int) -> UInt64 {
+  @usableFromInline package func number(_ piece: Int) -> UInt64 {
     if isNaN { return Self.nan }
     if mantissa == 0 { return Self.zero }
     let before = Self.digits[..<piece].reduce(0, +)
@@ -139,7 +139,7 @@ package struct DecimalKey {
 }
 
 /// A decimal that a column is compared with.
-package struct DecimalBound {
+@usableFromInline package struct DecimalBound {
   @usableFromInline let numbers: [UInt64]
   package let value: DecimalNumber
 

@@ -5,7 +5,7 @@ import Glibc
 ///
 /// All bytes are in one array and the hash table contains numbers only, so that a million texts take a handful of
 /// allocations, and none is counted as a reference.
-package struct TextNumbers: Sendable {
+@usableFromInline package struct TextNumbers: Sendable {
   @usableFromInline var bytes: [UInt8] = []
   /// Where each text ends in ``bytes``; it begins where the one before ends.
   @usableFromInline var ends: [Int] = []

@@ -1,7 +1,7 @@
 package import StorePrimitives
 
 /// Reads JSON text (RFC 8259) token by token.
-package struct JSONScanner {
+@usableFromInline package struct JSONScanner {
   /// A value that is not an object.
   package struct Field {
     /// What a value is.
@@ -21,9 +21,14 @@ package struct JSONScanner {
     }
   }
   /// Where something is.
-  package struct Place {
-    let line: Int
-    let column: Int
+  @usableFromInline package struct Place {
+    @usableFromInline let line: Int
+    @usableFromInline let column: Int
+
+    @inlinable init(line: Int, column: Int) {
+      self.line = line
+      self.column = column
+    }
     package var location: StoreLocation { StoreLocation(line: line, column: column) }
   }
   @usableFromInline package let bytes: UnsafeBufferPointer<UInt8>
@@ -37,7 +42,7 @@ package struct JSONScanner {
   @inlinable @inline(__always) package var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
   /// Counted from 1.
   @inlinable package var column: Int { position - lineStart + 1 }
-  package var place: Place { Place(line: line, column: column) }
+  @inlinable package var place: Place { Place(line: line, column: column) }
 
   /// Goes on at an offset, whose line and column are known.
   package mutating func restart(at offset: Int, line: Int, column: Int) {

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "31086169b7a6532163e6f93475a6f59d09c0d152a58c8f7a39fa42ef912d99b9"
+#define ASP_INTERFACE "aa2c0b357595b2a2e85d96c92b4d01005dd597c12e86923856633aaf270722ad"

@@ -1,7 +1,7 @@
 package import AtomicStoreSPI
 
 /// String comparison as the options require: by Unicode scalars, or folded.
-package enum StringComparison {
+@usableFromInline package enum StringComparison {
   /// The scalars of the string to compare, folded by the options.
   static func scalars(_ text: String, _ options: FetchPredicate.Options) -> [Unicode.Scalar] {
     Array(folded(text, options).unicodeScalars)

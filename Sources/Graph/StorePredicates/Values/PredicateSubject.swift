@@ -36,10 +36,10 @@ extension PredicateSubject {
 }
 
 /// A property of a subject, looked up by name once and then used to read values.
-package struct PredicateProperty {
+@usableFromInline package struct PredicateProperty {
   /// The number by which the subject identifies it.
-  package let index: Int
-  package let isComposite: Bool
+  @usableFromInline package let index: Int
+  @usableFromInline package let isComposite: Bool
 
   @inlinable package init(index: Int, isComposite: Bool) {
     self.index = index

@@ -1,5 +1,5 @@
 /// The values of a column in one batch: ranges of the file.
-package struct ArrowArray {
+@usableFromInline package struct ArrowArray {
   /// The type of the values.
   let type: ArrowType
   /// The number of rows.
@@ -7,7 +7,7 @@ package struct ArrowArray {
   /// How many rows do not have a value: as many as the bits say.
   package let nullCount: Int
   /// A bit for each row, the lowest first, 1 for a value; nil if all rows have one. The last byte may have others.
-  package let validity: UnsafeRawBufferPointer?
+  @usableFromInline package let validity: UnsafeRawBufferPointer?
   /// For types of variable length, `count + 1` positions in ``values`` or ``item``, ascending.
   let offsets: UnsafeRawBufferPointer
   /// The values: `count` times the type's width, a bit each for booleans, and all bytes of text and binary.

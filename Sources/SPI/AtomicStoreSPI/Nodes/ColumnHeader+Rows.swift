@@ -5,9 +5,9 @@ import StoreFiles
 ///
 /// A *place* is the number of a cell. In a sparse column place 0 is a null cell, which all rows without a value share,
 /// and the cells of ``rows`` follow. In other columns the place is the row.
-package struct SparseRows: BitwiseCopyable {
+@usableFromInline package struct SparseRows: BitwiseCopyable {
   /// In ascending order. Behind them, if ``shift`` is not negative, is where each stretch of rows begins among them.
-  var rows: UnsafeMutablePointer<UInt32>
+  @usableFromInline var rows: UnsafeMutablePointer<UInt32>
   /// The number of rows with a cell.
   package var count = 0
   var capacity = 0
@@ -17,10 +17,10 @@ package struct SparseRows: BitwiseCopyable {
   init(_ rows: UnsafeMutablePointer<UInt32>) { self.rows = rows }
 
   /// The row of a place, which is not 0.
-  @inline(__always) package func row(at place: Int) -> Int { Int(rows[place - 1]) }
+  @inlinable @inline(__always) package func row(at place: Int) -> Int { Int(rows[place - 1]) }
 
   /// The place of a row; 0 if it has no cell.
-  @inline(never) package func place(of row: Int) -> Int {
+  @usableFromInline @inline(never) package func place(of row: Int) -> Int {
     guard count > 0 else { return 0 }
     let last = Int(rows[count - 1])
     if row >= last { return row == last ? count : 0 }

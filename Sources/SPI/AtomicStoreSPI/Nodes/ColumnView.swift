@@ -1,18 +1,18 @@
 import Glibc
 
 /// A column as raw memory.
-package struct ColumnView {
+@usableFromInline package struct ColumnView {
   package let layout: CellLayout
   /// The size of a cell in bytes.
-  package let width: Int
-  package let rows: Int
+  @usableFromInline package let width: Int
+  @usableFromInline package let rows: Int
   /// By place: see ``SparseRows``.
-  package let cells: UnsafeRawPointer
+  @usableFromInline package let cells: UnsafeRawPointer
   /// Nil if each row has a cell: then its number is the place.
-  package let sparse: SparseRows?
+  @usableFromInline package let sparse: SparseRows?
   /// Not for a sparse column.
-  package let presence: UnsafePointer<UInt64>
-  package let heap: UnsafeRawPointer
+  @usableFromInline package let presence: UnsafePointer<UInt64>
+  @usableFromInline package let heap: UnsafeRawPointer
 
   init(_ header: UnsafeMutablePointer<ColumnHeader>, rows: Int) {
     layout = header.pointee.layout
@@ -105,10 +105,10 @@ package struct ColumnView {
 }
 
 /// The references of an entity's rows as raw memory.
-package struct ReferenceView {
-  package let rows: Int
-  package let numbers: UnsafePointer<Int64>
-  package let texts: ColumnView?
+@usableFromInline package struct ReferenceView {
+  @usableFromInline package let rows: Int
+  @usableFromInline package let numbers: UnsafePointer<Int64>
+  @usableFromInline package let texts: ColumnView?
 
   init(_ table: EntityTable) {
     rows = table.count
