@@ -71,6 +71,20 @@ import Testing
     #expect(fixed.code == 0 && fixed.errors.contains(lost), "\(fixed.errors)")
   }
 
+  @Test(
+    "a value that a column of a database cannot have is an error with entity and property",
+    arguments: [
+      ["check", "a.sqlgraph"], ["convert", "a.sqlgraph", "b.xml"], ["fetch", "a.sqlgraph", "--entity", "Employee"],
+      ["set", "a.sqlgraph", "--entity", "Employee", "--all", "name:=x"],
+    ])
+  func wrongValue(_ arguments: [String]) throws {
+    let folder = try Folder()
+    try Self.database(folder, "UPDATE Employee SET badge = 'x', salary = 'y' WHERE id = 7")
+    let result = try Command.run(arguments: arguments, in: folder.path)
+    #expect(result.code != 0, "\(result.output)")
+    #expect((result.output + result.errors).contains("(Manager.badge): the row 7 has no valid value"), "\(result)")
+  }
+
   @Test("a store without permission to read ends check with 77", .enabled(if: geteuid() == 0, "needs another user"))
   func unreadable() throws {
     let folder = try Folder()
