@@ -87,6 +87,26 @@ import Testing
     #expect(generated.contains("@AtomicStoreKit.Managed(\"cached\")"), "a transient attribute is one like any other")
   }
 
+  @Test("a property that is called as the compiler stores another one gets another name")
+  func storedNames() throws {
+    let folder = try Folder()
+    func attribute(_ name: String) -> String {
+      "<attribute name=\"\(name)\" optional=\"YES\" attributeType=\"String\"/>"
+    }
+    let model = """
+      <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+      <entity name="A" syncable="YES">\(attribute("_a"))\(attribute("a"))\(attribute("b"))\(attribute("_c"))</entity>
+      <entity name="B" parentEntity="A" syncable="YES">\(attribute("c"))</entity></model>
+      """
+    try Data(model.utf8).write(to: URL(filePath: folder("contents")))
+    let files = try generate(folder("contents"), to: folder("Out"), "--name", "Stored")
+    try typecheck(files)
+    let generated = try files.map { try String(contentsOfFile: $0, encoding: .utf8) }.joined()
+    for line in [#"("_a") var _a:"#, #"("a") var aValue:"#, #"("b") var b:"#, #"("c") var cValue:"#] {
+      #expect(generated.contains(line), "\(generated)")
+    }
+  }
+
   @Test("equal models give equal files, which are not written again")
   func unchanged() throws {
     let folder = try Folder()

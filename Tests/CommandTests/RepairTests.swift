@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("atomicstore check --fix, and what cannot be read or written") struct RepairTests {
@@ -45,6 +46,43 @@ import Testing
     #expect(
       try Command.run("check", "b.xml", in: folder.path).output == Command.run("check", "a.xml", in: folder.path).output
     )
+  }
+
+  /// A company as a database, with a statement run on it.
+  private static func database(_ folder: borrowing Folder, _ statement: String) throws {
+    let made = try Command.run("convert", Command.company, folder("a.sqlgraph"))
+    #expect(made.code == 0, "\(made.errors)")
+    try ChildProcess.output(of: "sqlite3", [folder("a.sqlgraph"), statement])
+  }
+
+  @Test("a reference that damaged=skip-object leaves out of a database is a loss like that of a file")
+  func danglingInDatabase() throws {
+    let folder = try Folder()
+    try Self.database(folder, "UPDATE Employee SET favourite = 999 WHERE id = 3")
+    let lost = "(Employee/3.favourite): reference left out: Record/999 does not exist"
+    for target in ["b.xml", "b.sqlgraph"] {
+      let refused = try Command.run(
+        "convert", "a.sqlgraph", target, "--read-option", "damaged=skip-object", in: folder.path)
+      #expect(refused.code == 65 && refused.errors.contains(lost), "\(refused.errors)")
+    }
+    #expect(folder.names == ["a.sqlgraph"])
+    let fixed = try Command.run(
+      "check", "a.sqlgraph", "--fix", "damaged=skip-object", "-o", "b.xml", in: folder.path)
+    #expect(fixed.code == 0 && fixed.errors.contains(lost), "\(fixed.errors)")
+  }
+
+  @Test(
+    "a value that a column of a database cannot have is an error with entity and property",
+    arguments: [
+      ["check", "a.sqlgraph"], ["convert", "a.sqlgraph", "b.xml"], ["fetch", "a.sqlgraph", "--entity", "Employee"],
+      ["set", "a.sqlgraph", "--entity", "Employee", "--all", "name:=x"],
+    ])
+  func wrongValue(_ arguments: [String]) throws {
+    let folder = try Folder()
+    try Self.database(folder, "UPDATE Employee SET badge = 'x', salary = 'y' WHERE id = 7")
+    let result = try Command.run(arguments: arguments, in: folder.path)
+    #expect(result.code != 0, "\(result.output)")
+    #expect((result.output + result.errors).contains("(Manager.badge): the row 7 has no valid value"), "\(result)")
   }
 
   @Test("a store without permission to read ends check with 77", .enabled(if: geteuid() == 0, "needs another user"))

@@ -165,7 +165,10 @@ import Testing
           + attribute("x", "Double", #"derived="YES" derivationExpression="c.x + 1" "#)
           + attribute("y", "Double", #"derived="YES" derivationExpression="FUNCTION(b, 'mine')" "#)
           + attribute("z", "Double", #"derived="YES" derivationExpression="TERNARY(c.x &gt; 1, 1, 2)" "#))
-        + entity("B", many("as", "A", "b") + attribute("x", "Double")),
+        + entity("B", many("as", "A", "b") + attribute("x", "Double"))
+        + entity(
+          "C", many("ds", "D", "c") + attribute("n", "Integer 64", #"derived="YES" derivationExpression="ds.@count" "#))
+        + entity("D", one("c", "C", "ds", "No Action")),
       right: entity(
         "A",
         one("b", "B", "as")
@@ -176,7 +179,7 @@ import Testing
           many("as", "A", "b") + attribute("x", "Double")
             + attribute(
               "n", "Integer 64", #"derived="YES" derivationExpression="SUBQUERY(as, $a, $a.z &gt; 1).@count" "#)),
-      subjects: ["A.x", "A.y", "A.z"]),
+      subjects: ["A.x", "A.y", "A.z", "C.n"]),
     Case(
       rule: "unused-abstract-entity", wrong: #"<entity name="A" isAbstract="YES"/>"#,
       right: #"<entity name="A" isAbstract="YES"/><entity name="B" parentEntity="A"/>"#, subjects: ["A"]),

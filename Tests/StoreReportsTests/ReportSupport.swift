@@ -13,6 +13,7 @@ enum ReportSupport {
     return parts.joined(separator: "/")
   }()
   static let corpus = package + "/../shared/corpus"
+  static let hasNode = (try? ChildProcess.run("/usr/bin/env", ["node", "--version"]))?.code == 0
   static let hasCorpus = FileManager.default.fileExists(atPath: corpus + "/models")
 
   /// Every model of the corpus that can be read, whatever kind of file it is in, with its path.

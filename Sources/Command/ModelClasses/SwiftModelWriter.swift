@@ -97,7 +97,7 @@ package struct SwiftModelWriter {
     var text =
       "/// An object of the \(entity.isAbstract ? "abstract " : "")entity \(SwiftNames.comment(entity.name)).\n"
     text += "\(openAccess)class \(classNames[entity.index]): \(parent) {\n"
-    var names = SwiftNames(taken: SwiftNames.members)
+    var names = SwiftNames(taken: SwiftNames.members, areWrapped: true)
     // Inherited properties keep their names, and no other property gets one of them.
     for property in entity.superentity?.properties ?? [] { _ = names.identifier(property.name) }
     // A type in the class gets none of their names.

@@ -4,13 +4,16 @@ import AtomicStoreSPI
 struct SwiftNames {
   private var used: Set<String>
   private let outer: Set<String>
+  private let areWrapped: Bool
 
   /// - Parameters:
   ///   - taken: Names that the scope has already.
   ///   - outer: Those of the scopes around it, which many scopes share: they are not copied.
-  init(taken: Set<String> = [], within outer: Set<String> = []) {
+  ///   - areWrapped: Whether the names are of properties with wrappers, which the compiler stores as `_name`.
+  init(taken: Set<String> = [], within outer: Set<String> = [], areWrapped: Bool = false) {
     used = taken
     self.outer = outer
+    self.areWrapped = areWrapped
   }
 
   /// What `ManagedObject` declares: a subclass cannot declare it again.
@@ -33,14 +36,20 @@ struct SwiftNames {
   mutating func identifier(_ name: String, suffix: String = "Value") -> String {
     var result = Self.plain(name)
     if ["self", "Self", "init", "Type", "Protocol", "Any"].contains(result) { result += suffix }
-    if used.contains(result) || outer.contains(result) { result += suffix }
+    if isTaken(result) { result += suffix }
     var number = 2
     let base = result
-    while outer.contains(result) || !used.insert(result).inserted {
+    while isTaken(result) {
       result = "\(base)\(number)"
       number += 1
     }
+    used.insert(result)
+    if areWrapped { used.insert("_" + result) }
     return Self.keywords.contains(result) ? "`\(result)`" : result
+  }
+
+  private func isTaken(_ name: String) -> Bool {
+    used.contains(name) || outer.contains(name) || areWrapped && used.contains("_" + name)
   }
 
   /// The name without characters that an identifier cannot have: what follows one begins with a capital letter.

@@ -195,6 +195,7 @@ final class SQLCopyTable {
   }
 
   private func malformed(_ row: some SQLRow, _ at: Int) -> PersistentStoreError {
-    PersistentStoreError(.malformed, "the row \(row.integer(0)) has no valid value in '\(columns[at].name)'")
+    PersistentStoreError(
+      .malformed, "the row \(row.integer(0)) of '\(name)' has no valid value in '\(columns[at].name)'")
   }
 }

@@ -76,7 +76,7 @@ final class SQLWholeRows {
   }
 
   private func malformed(_ id: Int64, _ cell: SQLRowLayout.Cell, _ entity: Int) -> PersistentStoreError {
-    SQLValues.malformed(id, model.entity(at: entity).slots[cell.slot])
+    SQLValues.malformed(id, model.entity(at: entity).slots[cell.slot], of: model.entity(at: entity))
   }
 
   @inline(__always) private func set<Row: SQLRow>(
@@ -106,7 +106,9 @@ final class SQLWholeRows {
   ) throws(PersistentStoreError) {
     let slot = model.entity(at: entity).slots[cell.slot]
     guard let type = slot.attributeType else { return }
-    try nodes.set(try SQLValues.value(row, cell.at, type, slot, id), slot: cell.slot)
+    do throws(PersistentStoreError) {
+      try nodes.set(try SQLValues.value(row, cell.at, type, slot, id), slot: cell.slot)
+    } catch { throw error.located(StoreLocation(entity: model.entity(at: entity).name, property: slot.name)) }
   }
 
   @inline(__always) private func addEnd<Row: SQLRow>(

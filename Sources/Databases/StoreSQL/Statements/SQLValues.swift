@@ -4,9 +4,10 @@ import FoundationEssentials
 /// The values of columns. Not of a generic type: where a database is not known at compile time, each use of such a type
 /// looks it up.
 enum SQLValues {
-  static func malformed(_ id: Int64, _ slot: Slot) -> PersistentStoreError {
+  static func malformed(_ id: Int64, _ slot: Slot, of entity: Entity? = nil) -> PersistentStoreError {
     PersistentStoreError(
-      .malformed, "the row \(id) has no valid value in '\(slot.name)'", at: StoreLocation(property: slot.name))
+      .malformed, "the row \(id) has no valid value in '\(slot.name)'",
+      at: StoreLocation(entity: entity?.name, property: slot.name))
   }
 
   /// The text of a column.

@@ -49,22 +49,24 @@ extension SQLStore {
           .malformed, "the row \(row.integer(0)) is of entity number \(entity), which it cannot be")
       }
       var values = SlotValues(slotCount: places.count)
-      for slot in model.entity(at: entity).slots {
-        guard let place = places[slot.index], !row.isNull(place.at) else { continue }
-        guard row.holds(place.at, place.column.type) else { throw Self.malformed(row.integer(0), slot) }
-        switch slot.kind {
-        case .attribute(let type): values[slot.index] = try Self.value(row, place.at, type, slot, row.integer(0))
-        case .toOne:
-          guard let destination = slot.destination else { continue }
-          guard let end = Self.destinationEntity(row, place, model.entity(at: destination)) else {
-            throw Self.malformed(row.integer(0), slot)
+      do throws(PersistentStoreError) {
+        for slot in model.entity(at: entity).slots {
+          guard let place = places[slot.index], !row.isNull(place.at) else { continue }
+          guard row.holds(place.at, place.column.type) else { throw Self.malformed(row.integer(0), slot) }
+          switch slot.kind {
+          case .attribute(let type): values[slot.index] = try Self.value(row, place.at, type, slot, row.integer(0))
+          case .toOne:
+            guard let destination = slot.destination else { continue }
+            guard let end = Self.destinationEntity(row, place, model.entity(at: destination)) else {
+              throw Self.malformed(row.integer(0), slot)
+            }
+            let id = row.integer(place.at)
+            if id <= SQLKeys.lastText { texts.append((rows.count, slot.index, end, id)) }
+            values[slot.index] = .toOne(ObjectReference(entityName: end.name, reference: .integer(id)))
+          case .toMany: continue
           }
-          let id = row.integer(place.at)
-          if id <= SQLKeys.lastText { texts.append((rows.count, slot.index, end, id)) }
-          values[slot.index] = .toOne(ObjectReference(entityName: end.name, reference: .integer(id)))
-        case .toMany: continue
         }
-      }
+      } catch { throw error.located(StoreLocation(entity: model.entity(at: entity).name)) }
       let reference: ReferenceObject =
         row.isNull(3) ? .integer(row.integer(0)) : .string(try Self.text(row, 3, row.integer(0)))
       rows.append(StoreRow(entity: entity, reference: reference, version: row.integer(2), values: values))

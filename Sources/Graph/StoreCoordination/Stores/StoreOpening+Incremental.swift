@@ -73,7 +73,7 @@ extension StoreOpening {
       // The same order as in a file, where nothing else says it.
       nodes = try builder.finish().canonical()
       notes = builder.notes
-      loadNotes = builder.observations
+      loadNotes = builder.observations + builder.damage
       metadata.entries.keep(danglingReferences: builder.keptReferences)
       store.close()
     }

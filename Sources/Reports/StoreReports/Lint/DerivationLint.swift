@@ -95,11 +95,13 @@ struct DerivationLint {
       switch owner.property(named: key) {
       case .fetchedProperty: return "\(owner.name).\(key) is a fetched property"
       case .relationship(let relationship):
-        if isLast { return nil }
-        guard let slot = owner.slot(named: key).map({ owner.slots[$0] }), slot.inverseSlot != nil else {
-          return "\(owner.name).\(key) has no inverse"
-        }
         guard let destination = model.entity(named: relationship.destinationEntityName) else { return nil }
+        let inverse = owner.slot(named: key).flatMap { owner.slots[$0].inverseSlot }.map { destination.slots[$0] }
+        if let inverse, inverse.relationship?.deleteRule == .noAction {
+          return "\(destination.name).\(inverse.name) has the delete rule No Action"
+        }
+        if isLast { return nil }
+        guard inverse != nil else { return "\(owner.name).\(key) has no inverse" }
         entity = destination
       case .attribute, nil: return nil
       }

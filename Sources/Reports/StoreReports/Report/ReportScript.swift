@@ -41,11 +41,19 @@ enum ReportScript {
           one = one.replace('Z', '');
           other = other.replace('Z', '');
         }
-        if (kind !== 'number' && kind !== 'decimal') return one < other ? -1 : one > other ? 1 : 0;
+        if (kind !== 'number' && kind !== 'decimal') return scalars(one, other);
         var left = amount(one), right = amount(other), digits = /^-?\d+$/;
         if (left !== right) return left - right;
         if (one === other) return 0;
         return kind === 'decimal' || digits.test(one) && digits.test(other) ? exactly(one, other) : 0;
+      }
+      /* By Unicode scalars, as predicates compare: the order of UTF-16 differs. */
+      function scalars(one, other) {
+        for (var i = 0; i < one.length && i < other.length; i++) {
+          var difference = one.codePointAt(i) - other.codePointAt(i);
+          if (difference) return difference;
+        }
+        return one.length - other.length;
       }
       /* The order of two decimals that are equal as doubles. */
       function exactly(one, other) {
@@ -95,7 +103,8 @@ enum ReportScript {
         if (filter.empty !== undefined) parts.push(function (value) { return (value === null) === filter.empty; });
         if (filter.contains) {
           var wanted = folded(filter.contains);
-          parts.push(function (value) { return value !== null && folded(value).indexOf(wanted) >= 0; });
+          /* As in predicates, an accent alone is not found. */
+          parts.push(function (value) { return value !== null && wanted && folded(value).indexOf(wanted) >= 0; });
         }
         /* A date without a time is midnight, as in predicates. */
         function bound(text) { return kind === 'date' && /^\d{4}-\d\d-\d\d$/.test(text) ? text + 'T00:00:00Z' : text; }
