@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "31086169b7a6532163e6f93475a6f59d09c0d152a58c8f7a39fa42ef912d99b9"
+#define ASP_INTERFACE "1aad3fa8145b5fe2fb8ff4c01dcfd0ed55dc7a623b645009f6b112765fcafda3"

@@ -75,7 +75,7 @@ extension ArrowColumn {
 
   // MARK: Attributes
 
-  private static func attribute(_ field: ArrowField, _ type: AttributeType, _ values: [StoredValue]) -> ArrowColumn {
+  static func attribute(_ field: ArrowField, _ type: AttributeType, _ values: [StoredValue]) -> ArrowColumn {
     switch type.valueKind {
     case .boolean: booleans(field, values)
     case .integer: integers(field, bits: type.integerBits, values)
@@ -123,17 +123,18 @@ extension ArrowColumn {
     let width = type.valueWidth ?? 8
     return ArrowColumn(field) { _ in
       var bits = ValidityBits(count: values.count)
+      var words = [Int64](repeating: 0, count: values.count)
+      for (index, value) in values.enumerated() {
+        guard let word = word(value) else { continue }
+        bits.set(index)
+        words[index] = Int64(bitPattern: word)
+      }
+      guard width < 8 else {
+        return ArrowColumnData(count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, .int64(words)])
+      }
       var bytes: [UInt8] = []
       bytes.reserveCapacity(values.count * width)
-      for (index, value) in values.enumerated() {
-        let found = word(value)
-        if found != nil { bits.set(index) }
-        var rest = found ?? 0
-        for _ in 0..<width {
-          bytes.append(UInt8(truncatingIfNeeded: rest))
-          rest >>= 8
-        }
-      }
+      for word in words { for place in 0..<width { bytes.append(UInt8(truncatingIfNeeded: word >> (place * 8))) } }
       return ArrowColumnData(count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, .bytes(bytes)])
     }
   }
