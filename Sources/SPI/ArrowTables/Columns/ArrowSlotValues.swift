@@ -108,6 +108,59 @@ extension ArrowColumn {
     }
   }
 
+  private static func booleans(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
+    var field = field
+    field.type = .boolean
+    return ArrowColumn(field) { _ in
+      var bits = ValidityBits(count: values.count)
+      var cells = [UInt8](repeating: 0, count: (values.count + 7) / 8)
+      for (index, value) in values.enumerated() {
+        guard case .boolean(let flag) = value else { continue }
+        bits.set(index)
+        if flag { cells[index >> 3] |= 1 << UInt8(index & 7) }
+      }
+      return ArrowColumnData(count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, .bytes(cells)])
+    }
+  }
+
+  private static func data(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
+    var field = field
+    var bits = ValidityBits(count: values.count)
+    var bytes: [UInt8] = []
+    let isLarge = values.reduce(0) { if case .data(let data) = $1 { $0 + data.count } else { $0 } } > Int(Int32.max)
+    var ends = Offsets(count: values.count, isLarge: isLarge)
+    for (index, value) in values.enumerated() {
+      if case .data(let data) = value {
+        bits.set(index)
+        bytes.append(contentsOf: data)
+      }
+      ends.append(bytes.count)
+    }
+    field.type = .binary(isLarge: isLarge)
+    let result = ArrowColumnData(
+      count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, ends.buffer, .bytes(bytes)])
+    return ArrowColumn(field) { _ in result }
+  }
+
+  /// A column of UUIDs.
+  private static func identifiers(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
+    var field = field
+    field.type = .fixedSizeBinary(16)
+    var bits = ValidityBits(count: values.count)
+    var bytes: [UInt8] = []
+    for (index, value) in values.enumerated() {
+      guard case .uuid(let uuid) = value else {
+        bytes.append(contentsOf: repeatElement(0, count: 16))
+        continue
+      }
+      bits.set(index)
+      withUnsafeBytes(of: uuid.uuid) { bytes.append(contentsOf: $0) }
+    }
+    let result = ArrowColumnData(
+      count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, .bytes(bytes)])
+    return ArrowColumn(field) { _ in result }
+  }
+
   private static func integers(_ field: ArrowField, bits: Int, _ values: [StoredValue]) -> ArrowColumn {
     cells(field, .integer(bits: bits, isSigned: true), values) {
       if case .integer(let number) = $0 { UInt64(bitPattern: number) } else { nil }
