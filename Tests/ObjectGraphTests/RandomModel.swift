@@ -53,7 +53,7 @@ enum RandomModel {
     case .binaryData, .transformable: return .data(one([Data(), Data([0]), Data([1, 2, 255])], Data()))
     case .uuid: return .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, UInt8(random.next() & 3))))
     case .uri: return .uri(one(["", "https://example.org/a?b#c", "not a uri", "x:é"], ""))
-    case .composite: return .null
+    default: return .null
     }
   }
 

@@ -139,7 +139,7 @@ enum RandomGraphs {
           uuid: (UInt8(random.next() & 255), 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, UInt8(random.next() & 255))
         ))
     case .uri: return .uri(text(&random))
-    case .composite: return .null
+    default: return .null
     }
   }
 

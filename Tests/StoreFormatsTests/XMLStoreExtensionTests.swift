@@ -166,7 +166,7 @@ struct XMLStoreExtensionTests {
     case .undefined:
       let types = Self.types.map(\.1).filter { $0 != .undefined }
       return value(types[Int(bits % UInt64(types.count))], &random)
-    case .composite: return .null
+    default: return .null
     }
   }
 

@@ -7,6 +7,11 @@ import TestSupport
 import Testing
 
 @Suite("Diagrams of models") struct ModelDiagramTests {
+  private static func overlap(_ one: DiagramLayout.Frame, _ other: DiagramLayout.Frame) -> Bool {
+    one.x < other.x + other.width && other.x < one.x + one.width
+      && one.y < other.y + other.height && other.y < one.y + one.height
+  }
+
   /// What is wrong with a layout: boxes that overlap, lines over boxes, lines that do not begin at their box.
   static func mistakes(_ diagram: ModelDiagram) throws -> [String] {
     let layout = try DiagramLayout(diagram)
@@ -15,7 +20,7 @@ import Testing
       if frame.x < 0 || frame.y < 0 || frame.x + frame.width > layout.width || frame.y + frame.height > layout.height {
         mistakes.append("\(diagram.boxes[index].name) is outside the picture")
       }
-      for other in layout.frames.indices.dropFirst(index + 1) where frame.intersects(layout.frames[other]) {
+      for other in layout.frames.indices.dropFirst(index + 1) where Self.overlap(frame, layout.frames[other]) {
         mistakes.append("\(diagram.boxes[index].name) overlaps \(diagram.boxes[other].name)")
       }
     }

@@ -18,11 +18,9 @@ struct SwiftEnumeration {
       SwiftModelError(message: "\(entity).\(attribute.name): user info 'enum' is '\(entry.value)': \(reason)")
     }
     let isText: Bool
-    switch attribute.type {
+    switch attribute.type.valueKind {
     case .string: (rawType, isText) = ("String", true)
-    case .integer16: (rawType, isText) = ("Int16", false)
-    case .integer32: (rawType, isText) = ("Int32", false)
-    case .integer64: (rawType, isText) = ("Int64", false)
+    case .integer: (rawType, isText) = ("Int\(attribute.type.integerBits)", false)
     default: throw failure("the attribute must be a String or an Integer")
     }
     var list = Substring(entry.value)

@@ -166,21 +166,19 @@ package struct SwiftModelWriter {
   }
 
   private static func typeName(_ type: AttributeType) -> String {
-    switch type {
-    case .integer16: "Int16"
-    case .integer32: "Int32"
-    case .integer64: "Int64"
+    switch type.valueKind {
+    case .integer: "Int\(type.integerBits)"
     case .decimal: "DecimalNumber"
     case .double: "Double"
     case .float: "Float"
     case .string: "String"
     case .boolean: "Bool"
     case .date: "Date"
-    case .binaryData: "Data"
+    case .data where type == .binaryData: "Data"
     case .uuid: "UUID"
     case .uri: "URL"
-    case .composite: "[String: Any]"
-    case .undefined, .transformable: "Any"
+    case .undefined where type != .undefined: "[String: Any]"
+    default: "Any"
     }
   }
 

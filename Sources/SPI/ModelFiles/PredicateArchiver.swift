@@ -183,7 +183,7 @@ struct PredicateArchiver {
     case .decimal(let number): archive.decimal(number)
     case .string(let text): archive.text(text)
     case .date(let date): archive.tree(.date(date))
-    case .data, .uuid, .uri, .toOne, .toMany: nil
+    default: nil
     }
   }
 }

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "aa2c0b357595b2a2e85d96c92b4d01005dd597c12e86923856633aaf270722ad"
+#define ASP_INTERFACE "c6f1e112d350a25df64c48afe8b954c2cdca450520327f50034cbf9b30851789"

@@ -6,10 +6,7 @@ import FoundationEssentials
 struct AdversarialValues {
   let traits: StoreTraits
 
-  static let types: [AttributeType] = [
-    .boolean, .integer16, .integer32, .integer64, .float, .double, .decimal, .date, .uuid, .string, .uri, .binaryData,
-    .transformable,
-  ]
+  static let types = AttributeType.all.filter { $0.valueKind != .undefined }
 
   /// The types that the format can hold.
   var types: [AttributeType] { Self.types.filter { !traits.unsupportedTypes.contains($0.modelName) } }

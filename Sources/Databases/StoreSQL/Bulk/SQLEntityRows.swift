@@ -13,15 +13,16 @@ struct SQLEntityRows: SQLRowSource {
     var positions = -1
 
     static func kind(_ slot: Slot, _ column: SQLType) -> Kind {
-      switch slot.valueKind {
-      case .toOne, .toMany: .toOne
-      case .integer: .integer
+      switch column {
+      case _ where slot.attributeType == nil: .toOne
+      case _ where slot.valueKind == .undefined: .other
+      case .integer16, .integer32, .integer64: .integer
       case .boolean: .boolean
-      case .double, .date: .double
+      case .double: .double
       case .float: .float
       case .uuid: .uuid
-      case .string, .uri, .decimal, .data: column == .text ? .text : .blob
-      case .undefined: .other
+      case .text: .text
+      case .blob: .blob
       }
     }
   }

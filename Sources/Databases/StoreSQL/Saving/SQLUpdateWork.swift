@@ -128,7 +128,7 @@ struct SQLUpdateWork<Database: SQLDatabase> {
     case .float(let number): !number.isNaN && (isSQLite || number != 0)
     case .double(let number): !number.isNaN && (isSQLite || number != 0)
     case .date(let date): date.timeIntervalSinceReferenceDate.isFinite && date.timeIntervalSinceReferenceDate != 0
-    case .toOne, .toMany: false
+    default: false
     }
   }
 

@@ -36,14 +36,13 @@ struct RowSort {
       case .double, .date: self = .double
       case .decimal: self = .decimal
       case .uuid: self = .uuid
-      case .data where type == .transformable: return nil
-      case .data, .uri: self = .bytes
+      case .data where type != .transformable, .uri: self = .bytes
       case .string where key.textOrder == .localizedStandard: self = .texts(.standard)
       case .string:
         let isPlain =
           key.options.contains(.normalized) || key.options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive])
         self = isPlain ? .bytes : .texts(.folded(key.options))
-      case .undefined, .toOne, .toMany: return nil
+      default: return nil
       }
     }
   }

@@ -242,30 +242,6 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Executes a fetch request template of the model, with its variables substituted.
-  ///
-  /// - Throws: `.invalidFetch` for a name that the model does not have, and for variables without a value.
-  public func fetch(template name: String, variables: [String: Any?] = [:]) throws -> [ManagedObject] {
-    guard let model = managedObjectModel, let template = model.fetchRequestTemplate(forName: name) else {
-      let names = managedObjectModel?.description.fetchRequestTemplates.map(\.name) ?? []
-      throw ManagedObjectError(
-        .invalidFetch, "the model has no fetch request '\(name)'\(Suggestion.text(for: name, among: names))", key: name)
-    }
-    var expressions: [String: FetchExpression] = [:]
-    for (variable, value) in variables {
-      guard case .expression(let expression)? = PredicateArgument(value) else {
-        throw ManagedObjectError(
-          .invalidFetch, "the value of $\(variable) cannot be used in a predicate", key: variable)
-      }
-      expressions[variable] = expression
-    }
-    let request = try FetchRequest<ManagedObject>(template, variables: expressions)
-    if let missing = request.predicate?.variables.first {
-      throw ManagedObjectError(.invalidFetch, "the fetch request '\(name)' needs a value for $\(missing)", key: missing)
-    }
-    return try fetch(request)
-  }
-
   func entities<Result>(of request: FetchRequest<Result>) throws(ManagedObjectError) -> [Entity] {
     let model = persistentStoreCoordinator.managedObjectModel
     if let last = fetchState.entitiesAskedLast, last.model === model,

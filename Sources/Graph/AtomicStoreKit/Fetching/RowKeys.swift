@@ -62,7 +62,7 @@ struct RowKeys {
     case .data(let data): data.withUnsafeBytes { append(8, $0.bindMemory(to: UInt8.self), isLast) }
     case .uuid(let uuid): withUnsafeBytes(of: uuid.uuid) { append(10, $0.bindMemory(to: UInt8.self), true) }
     case .float(let number): append(11, Double(number))
-    case .uri, .toOne, .toMany: return false
+    default: return false
     }
     return true
   }

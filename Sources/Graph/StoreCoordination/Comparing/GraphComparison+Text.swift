@@ -8,19 +8,15 @@ extension GraphComparison {
   package static func text(_ value: StoredValue) -> String {
     switch value {
     case .null: "(none)"
-    case .boolean(let flag): flag ? "true" : "false"
-    case .integer(let number): String(number)
     case .float(let number): number.isNaN ? "nan(0x\(String(number.bitPattern, radix: 16)))" : number.description
     case .double(let number): Self.number(number)
-    case .decimal(let number): number.description
     case .string(let string): quoted(string)
     case .data(let data):
       "<" + String(hexadecimal: data.prefix(32)) + (data.count > 32 ? "… \(data.count) bytes>" : ">")
     case .date(let date): Self.text(date)
-    case .uuid(let uuid): uuid.uuidString
     case .uri(let string): "uri " + quoted(string)
-    case .toOne(let reference): reference.description
     case .toMany(let references): "[" + references.map(\.description).joined(separator: ", ") + "]"
+    case .boolean, .integer, .decimal, .uuid, .toOne: value.displayText
     }
   }
 

@@ -17,9 +17,6 @@ public struct RemoteStoreChange: Sendable {
   /// Then any object may have changed. Contexts that merge automatically read all their objects again.
   public internal(set) var isComplete = true
 
-  /// Whether no object changed, as when only metadata did.
-  public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty && isComplete }
-
   /// Compares two versions of an atomic store.
   init(_ store: PersistentStore, from old: NodeVersion, to new: NodeVersion) {
     self.store = store

@@ -21,11 +21,6 @@ package struct DiagramLayout: Sendable {
     package var width: Double
     /// The height.
     package var height: Double
-
-    /// Whether two rectangles have a point in common.
-    package func intersects(_ other: Frame) -> Bool {
-      x < other.x + other.width && other.x < x + width && y < other.y + other.height && other.y < y + height
-    }
   }
   /// The course of a line.
   package struct Route: Sendable, Hashable {

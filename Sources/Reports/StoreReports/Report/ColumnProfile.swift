@@ -39,7 +39,7 @@ struct ColumnProfile {
         fill(reader, "lengths in bytes") {
           reader.isNull(slot: slot.index, row: $0) ? nil : Double(reader.bytes(slot: slot.index, row: $0).count)
         }
-      case .uuid, .undefined, .toOne, .toMany: return
+      default: return
       }
     }
   }

@@ -164,9 +164,9 @@ struct ReportRows {
     case .string: "text"
     case .date: "date"
     case .boolean: "boolean"
-    case .uuid, .uri: "other"
     // Shown as a size, or of any type: neither sorted nor compared.
     case .data, .undefined: "bytes"
+    default: "other"
     }
   }
 

@@ -75,7 +75,7 @@ extension ArrowColumn {
 
   // MARK: Attributes
 
-  private static func attribute(_ field: ArrowField, _ type: AttributeType, _ values: [StoredValue]) -> ArrowColumn {
+  static func attribute(_ field: ArrowField, _ type: AttributeType, _ values: [StoredValue]) -> ArrowColumn {
     switch type.valueKind {
     case .boolean: booleans(field, values)
     case .integer: integers(field, bits: type.integerBits, values)
@@ -108,6 +108,59 @@ extension ArrowColumn {
     }
   }
 
+  private static func booleans(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
+    var field = field
+    field.type = .boolean
+    return ArrowColumn(field) { _ in
+      var bits = ValidityBits(count: values.count)
+      var cells = [UInt8](repeating: 0, count: (values.count + 7) / 8)
+      for (index, value) in values.enumerated() {
+        guard case .boolean(let flag) = value else { continue }
+        bits.set(index)
+        if flag { cells[index >> 3] |= 1 << UInt8(index & 7) }
+      }
+      return ArrowColumnData(count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, .bytes(cells)])
+    }
+  }
+
+  private static func data(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
+    var field = field
+    var bits = ValidityBits(count: values.count)
+    var bytes: [UInt8] = []
+    let isLarge = values.reduce(0) { if case .data(let data) = $1 { $0 + data.count } else { $0 } } > Int(Int32.max)
+    var ends = Offsets(count: values.count, isLarge: isLarge)
+    for (index, value) in values.enumerated() {
+      if case .data(let data) = value {
+        bits.set(index)
+        bytes.append(contentsOf: data)
+      }
+      ends.append(bytes.count)
+    }
+    field.type = .binary(isLarge: isLarge)
+    let result = ArrowColumnData(
+      count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, ends.buffer, .bytes(bytes)])
+    return ArrowColumn(field) { _ in result }
+  }
+
+  /// A column of UUIDs.
+  private static func identifiers(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
+    var field = field
+    field.type = .fixedSizeBinary(16)
+    var bits = ValidityBits(count: values.count)
+    var bytes: [UInt8] = []
+    for (index, value) in values.enumerated() {
+      guard case .uuid(let uuid) = value else {
+        bytes.append(contentsOf: repeatElement(0, count: 16))
+        continue
+      }
+      bits.set(index)
+      withUnsafeBytes(of: uuid.uuid) { bytes.append(contentsOf: $0) }
+    }
+    let result = ArrowColumnData(
+      count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, .bytes(bytes)])
+    return ArrowColumn(field) { _ in result }
+  }
+
   private static func integers(_ field: ArrowField, bits: Int, _ values: [StoredValue]) -> ArrowColumn {
     cells(field, .integer(bits: bits, isSigned: true), values) {
       if case .integer(let number) = $0 { UInt64(bitPattern: number) } else { nil }
@@ -123,17 +176,18 @@ extension ArrowColumn {
     let width = type.valueWidth ?? 8
     return ArrowColumn(field) { _ in
       var bits = ValidityBits(count: values.count)
+      var words = [Int64](repeating: 0, count: values.count)
+      for (index, value) in values.enumerated() {
+        guard let word = word(value) else { continue }
+        bits.set(index)
+        words[index] = Int64(bitPattern: word)
+      }
+      guard width < 8 else {
+        return ArrowColumnData(count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, .int64(words)])
+      }
       var bytes: [UInt8] = []
       bytes.reserveCapacity(values.count * width)
-      for (index, value) in values.enumerated() {
-        let found = word(value)
-        if found != nil { bits.set(index) }
-        var rest = found ?? 0
-        for _ in 0..<width {
-          bytes.append(UInt8(truncatingIfNeeded: rest))
-          rest >>= 8
-        }
-      }
+      for word in words { for place in 0..<width { bytes.append(UInt8(truncatingIfNeeded: word >> (place * 8))) } }
       return ArrowColumnData(count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, .bytes(bytes)])
     }
   }

@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 extension ArrowColumn {
   /// A column of values without a model, such as results of expressions: one batch.
   ///
@@ -9,44 +7,15 @@ extension ArrowColumn {
   package init(_ name: String, values: [StoredValue]) {
     var kinds: Set<String> = []
     for value in values where !value.isNull { kinds.insert(value.kindDescription) }
-    var sample: StoredValue?
-    if kinds.count == 1 { sample = values.first { !$0.isNull } }
-    let field = ArrowField(name, .text(isLarge: false))
-    switch sample {
-    case .boolean?: self = Self.booleans(field, values)
-    case .integer?:
-      self = Self.words(field, .integer(bits: 64, isSigned: true), values) {
-        if case .integer(let number) = $0 { number } else { nil }
-      }
-    case .double?:
-      self = Self.words(field, .float(bits: 64), values) {
-        if case .double(let number) = $0 { Int64(bitPattern: number.bitPattern) } else { nil }
-      }
-    case .float?:
-      // Every float is a double.
-      self = Self.words(field, .float(bits: 64), values) {
-        if case .float(let number) = $0 { Int64(bitPattern: Double(number).bitPattern) } else { nil }
-      }
-    case .date?:
-      self = ArrowDates.column(
-        field, [values.map { if case .date(let date) = $0 { date.timeIntervalSinceReferenceDate } else { nil } }])
-    case .decimal?:
-      self = ArrowDecimals.column(
-        field, [values.map { if case .decimal(let number) = $0 { number } else { nil } }])
-    case .string?, .uri?:
-      self = ArrowTexts.column(
-        field,
-        [
-          values.map {
-            switch $0 {
-            case .string(let text), .uri(let text): text
-            default: nil
-            }
-          }
-        ])
-    case .data?: self = Self.data(field, values)
-    case .uuid?: self = Self.identifiers(ArrowField(name, .boolean, metadata: ArrowKey.uuidExtension), values)
-    case .null?, .toOne?, .toMany?, nil:
+    var field = ArrowField(name, .text(isLarge: false))
+    switch kinds.count == 1 ? values.lazy.compactMap(\.attributeType).first : nil {
+    case .float:
+      self = Self.attribute(
+        field, .double, values.map { if case .float(let number) = $0 { .double(Double(number)) } else { .null } })
+    case let type?:
+      if type == .uuid { field.metadata = ArrowKey.uuidExtension }
+      self = Self.attribute(field, type, values)
+    case nil:
       self = ArrowTexts.column(field, [values.map { $0.isNull ? nil : Self.text($0) }])
     }
   }
@@ -57,76 +26,5 @@ extension ArrowColumn {
     case .toMany(let list): list.map { ArrowReferences.text($0.reference) }.joined(separator: " ")
     default: value.typedText
     }
-  }
-
-  static func booleans(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
-    var field = field
-    field.type = .boolean
-    return ArrowColumn(field) { _ in
-      var bits = ValidityBits(count: values.count)
-      var cells = [UInt8](repeating: 0, count: (values.count + 7) / 8)
-      for (index, value) in values.enumerated() {
-        guard case .boolean(let flag) = value else { continue }
-        bits.set(index)
-        if flag { cells[index >> 3] |= 1 << UInt8(index & 7) }
-      }
-      return ArrowColumnData(count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, .bytes(cells)])
-    }
-  }
-
-  /// A column of eight bytes a row.
-  private static func words(
-    _ field: ArrowField, _ type: ArrowType, _ values: [StoredValue], _ word: @escaping (StoredValue) -> Int64?
-  ) -> ArrowColumn {
-    var field = field
-    field.type = type
-    return ArrowColumn(field) { _ in
-      var bits = ValidityBits(count: values.count)
-      var words = [Int64](repeating: 0, count: values.count)
-      for (index, value) in values.enumerated() {
-        guard let word = word(value) else { continue }
-        bits.set(index)
-        words[index] = word
-      }
-      return ArrowColumnData(count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, .int64(words)])
-    }
-  }
-
-  static func data(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
-    var field = field
-    var bits = ValidityBits(count: values.count)
-    var bytes: [UInt8] = []
-    let isLarge = values.reduce(0) { if case .data(let data) = $1 { $0 + data.count } else { $0 } } > Int(Int32.max)
-    var ends = Offsets(count: values.count, isLarge: isLarge)
-    for (index, value) in values.enumerated() {
-      if case .data(let data) = value {
-        bits.set(index)
-        bytes.append(contentsOf: data)
-      }
-      ends.append(bytes.count)
-    }
-    field.type = .binary(isLarge: isLarge)
-    let result = ArrowColumnData(
-      count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, ends.buffer, .bytes(bytes)])
-    return ArrowColumn(field) { _ in result }
-  }
-
-  /// A column of UUIDs.
-  static func identifiers(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
-    var field = field
-    field.type = .fixedSizeBinary(16)
-    var bits = ValidityBits(count: values.count)
-    var bytes: [UInt8] = []
-    for (index, value) in values.enumerated() {
-      guard case .uuid(let uuid) = value else {
-        bytes.append(contentsOf: repeatElement(0, count: 16))
-        continue
-      }
-      bits.set(index)
-      withUnsafeBytes(of: uuid.uuid) { bytes.append(contentsOf: $0) }
-    }
-    let result = ArrowColumnData(
-      count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, .bytes(bytes)])
-    return ArrowColumn(field) { _ in result }
   }
 }

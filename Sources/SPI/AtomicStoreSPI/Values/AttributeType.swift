@@ -38,47 +38,46 @@ public enum AttributeType: Hashable, Sendable {
 }
 
 extension AttributeType {
-  /// The name in model files, such as `Integer 16`. An undefined attribute has no name there, and `Undefined` here.
-  public var modelName: String {
+  /// The name in model files, the `NSAttributeType` number in compiled models, and the kind of the values.
+  // Inlined: a caller that needs the kind does not make the name.
+  @inline(__always) private var entry: (name: String, number: UInt32, kind: StoredValue.Kind) {
     switch self {
-    case .undefined: "Undefined"
-    case .integer16: "Integer 16"
-    case .integer32: "Integer 32"
-    case .integer64: "Integer 64"
-    case .decimal: "Decimal"
-    case .double: "Double"
-    case .float: "Float"
-    case .string: "String"
-    case .boolean: "Boolean"
-    case .date: "Date"
-    case .binaryData: "Binary"
-    case .uuid: "UUID"
-    case .uri: "URI"
-    case .transformable: "Transformable"
-    case .composite: "Composite"
+    case .undefined: ("Undefined", 0, .undefined)
+    case .integer16: ("Integer 16", 100, .integer)
+    case .integer32: ("Integer 32", 200, .integer)
+    case .integer64: ("Integer 64", 300, .integer)
+    case .decimal: ("Decimal", 400, .decimal)
+    case .double: ("Double", 500, .double)
+    case .float: ("Float", 600, .float)
+    case .string: ("String", 700, .string)
+    case .boolean: ("Boolean", 800, .boolean)
+    case .date: ("Date", 900, .date)
+    case .binaryData: ("Binary", 1000, .data)
+    case .uuid: ("UUID", 1100, .uuid)
+    case .uri: ("URI", 1200, .uri)
+    case .transformable: ("Transformable", 1800, .data)
+    case .composite: ("Composite", 2100, .undefined)
     }
   }
+
+  /// All types; a composite without a name.
+  package static let all: [AttributeType] = [
+    .boolean, .integer16, .integer32, .integer64, .float, .double, .decimal, .date, .uuid, .string, .uri, .binaryData,
+    .transformable, .undefined, .composite(""),
+  ]
+
+  /// The name in model files, such as `Integer 16`. An undefined attribute has no name there, and `Undefined` here.
+  public var modelName: String { entry.name }
 
   /// The kind of the values that an attribute of this type has. A composite has no values itself.
   ///
   /// ```swift
   /// print(AttributeType.transformable.valueKind)  // data
   /// ```
-  public var valueKind: StoredValue.Kind {
-    switch self {
-    case .integer16, .integer32, .integer64: .integer
-    case .decimal: .decimal
-    case .double: .double
-    case .float: .float
-    case .string: .string
-    case .boolean: .boolean
-    case .date: .date
-    case .binaryData, .transformable: .data
-    case .uuid: .uuid
-    case .uri: .uri
-    case .undefined, .composite: .undefined
-    }
-  }
+  public var valueKind: StoredValue.Kind { entry.kind }
+
+  /// The `NSAttributeType` number in compiled models.
+  package var versionHashNumber: UInt32 { entry.number }
 
   /// The number of bits of its integers; 64 for types whose values are not integers.
   package var integerBits: Int {
@@ -101,12 +100,6 @@ extension AttributeType {
     if case .composite = type { self = .composite(composite ?? "") } else { self = type }
   }
 
-  /// All types; a composite without a name.
-  static let all: [AttributeType] = [
-    .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
-    .uuid, .uri, .transformable, .composite(""),
-  ]
-
   /// Whether an attribute of this type can hold the value. Integers are checked for range.
   public func accepts(_ value: StoredValue) -> Bool {
     switch (valueKind, value) {
@@ -119,33 +112,20 @@ extension AttributeType {
     default: false
     }
   }
-}
 
-extension AttributeType {
-  /// The `NSAttributeType` number in compiled models.
-  package var versionHashNumber: UInt32 {
-    switch self {
-    case .undefined: 0
-    case .integer16: 100
-    case .integer32: 200
-    case .integer64: 300
-    case .decimal: 400
-    case .double: 500
-    case .float: 600
-    case .string: 700
-    case .boolean: 800
-    case .date: 900
-    case .binaryData: 1000
-    case .uuid: 1100
-    case .uri: 1200
-    case .transformable: 1800
-    case .composite: 2100
-    }
-  }
-
-  /// The type with that number; a composite without its name.
+  /// The type with that number in compiled models; a composite without its name.
   package init?(versionHashNumber number: Int) {
     guard let type = Self.all.first(where: { Int($0.versionHashNumber) == number }) else { return nil }
     self = type
+  }
+}
+
+extension StoredValue {
+  /// The type of an attribute that has this value, with 64 bits for integers; nil for null and relationships.
+  package var attributeType: AttributeType? {
+    let types: [AttributeType] = [
+      .boolean, .integer64, .float, .double, .decimal, .date, .uuid, .string, .uri, .binaryData,
+    ]
+    return isNull ? nil : types.first { $0.accepts(self) }
   }
 }
