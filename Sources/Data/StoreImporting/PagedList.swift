@@ -1,8 +1,8 @@
 import StorePrimitives
 
-/// A list of plain values that grows at its end, in large pages: for what is found in a JSON table of a million records,
-/// the system takes a tenth of the whole import to provide small ones. The goal that needs it is that of NDJSON in
-/// `Benchmarks/run --work requests`.
+/// A list of plain values that grows at its end, in large pages: for what is found in a JSON table of a million
+/// records, the system takes a tenth of the whole import to provide small ones. The goal that needs it is that of
+/// NDJSON in `Benchmarks/run --work requests`.
 final class PagedList<Element: BitwiseCopyable> {
   private var base: UnsafeMutablePointer<Element>?
   private var capacity = 0
