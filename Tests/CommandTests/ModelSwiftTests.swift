@@ -96,13 +96,21 @@ import Testing
     let model = """
       <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
       <entity name="A" syncable="YES">\(attribute("_a"))\(attribute("a"))\(attribute("b"))\(attribute("_c"))</entity>
-      <entity name="B" parentEntity="A" syncable="YES">\(attribute("c"))</entity></model>
+      <entity name="B" parentEntity="A" syncable="YES">\(attribute("c"))</entity>
+      <entity name="D" syncable="YES">\(attribute("_payload"))<attribute name="payload" optional="YES" attributeType="Transformable"/>
+      <attribute name="state" optional="YES" attributeType="String"><userInfo><entry key="enum" value="_state: low, high"/></userInfo></attribute>
+      \(attribute("_recent"))</entity><fetchRequest name="recent" entity="D" predicateString="state != nil"/></model>
       """
     try Data(model.utf8).write(to: URL(filePath: folder("contents")))
     let files = try generate(folder("contents"), to: folder("Out"), "--name", "Stored")
     try typecheck(files)
     let generated = try files.map { try String(contentsOfFile: $0, encoding: .utf8) }.joined()
-    for line in [#"("_a") var _a:"#, #"("a") var aValue:"#, #"("b") var b:"#, #"("c") var cValue:"#] {
+    // Names that nothing takes stay: of properties without a wrapper, and of requests.
+    for line in [
+      #"("_a") var _a:"#, #"("a") var aValue:"#, #"("b") var b:"#, #"("c") var cValue:"#,
+      #"("_payload") var _payload:"#,
+      "  var payload: Any?", #"("state") var state: _stateEnum?"#, "static func recent()",
+    ] {
       #expect(generated.contains(line), "\(generated)")
     }
   }

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import Synchronization
 import TestSupport
 import Testing
 
@@ -56,6 +57,15 @@ import Testing
       ("[a-]", false), (String(repeating: "a", count: 62), true), (String(repeating: "a", count: 63), false),
     ])
   func recognized(_ pattern: String, _ isPlain: Bool) { #expect((PlainPattern(pattern) != nil) == isPlain) }
+
+  @Test("need no matcher of ICU, which is loaded for others only") func withoutICU() throws {
+    for (pattern, count) in [("a.*b", 0), ("(a.*b)", 1)] {
+      let expression = try RegularExpression(pattern, [])
+      #expect(Self.matches(expression, "a-b") == .matching)
+      #expect(Self.matches(expression, "a-c") == .different)
+      #expect(expression.idle.withLock(\.count) == count)
+    }
+  }
 
   @Test("read a long text once, however many ways there are") func linear() throws {
     let expression = try RegularExpression("a?a?a?a?a?a?a?a?a?a?.*.*.*.*.*.*b", [])

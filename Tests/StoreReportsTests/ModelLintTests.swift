@@ -164,7 +164,9 @@ import Testing
         one("b", "B", "as") + #"<relationship name="c" maxCount="1" destinationEntity="B"/>"#
           + attribute("x", "Double", #"derived="YES" derivationExpression="c.x + 1" "#)
           + attribute("y", "Double", #"derived="YES" derivationExpression="FUNCTION(b, 'mine')" "#)
-          + attribute("z", "Double", #"derived="YES" derivationExpression="TERNARY(c.x &gt; 1, 1, 2)" "#))
+          + attribute("z", "Double", #"derived="YES" derivationExpression="TERNARY(c.x &gt; 1, 1, 2)" "#)
+          + #"<relationship name="d" toMany="YES" destinationEntity="B"/>"#
+          + attribute("n", "Integer 64", #"derived="YES" derivationExpression="d.@count" "#))
         + entity("B", many("as", "A", "b") + attribute("x", "Double"))
         + entity(
           "C", many("ds", "D", "c") + attribute("n", "Integer 64", #"derived="YES" derivationExpression="ds.@count" "#))
@@ -179,7 +181,7 @@ import Testing
           many("as", "A", "b") + attribute("x", "Double")
             + attribute(
               "n", "Integer 64", #"derived="YES" derivationExpression="SUBQUERY(as, $a, $a.z &gt; 1).@count" "#)),
-      subjects: ["A.x", "A.y", "A.z", "C.n"]),
+      subjects: ["A.x", "A.y", "A.z", "A.n", "C.n"]),
     Case(
       rule: "unused-abstract-entity", wrong: #"<entity name="A" isAbstract="YES"/>"#,
       right: #"<entity name="A" isAbstract="YES"/><entity name="B" parentEntity="A"/>"#, subjects: ["A"]),

@@ -97,12 +97,16 @@ package struct SwiftModelWriter {
     var text =
       "/// An object of the \(entity.isAbstract ? "abstract " : "")entity \(SwiftNames.comment(entity.name)).\n"
     text += "\(openAccess)class \(classNames[entity.index]): \(parent) {\n"
-    var names = SwiftNames(taken: SwiftNames.members, areWrapped: true)
+    var names = SwiftNames(taken: SwiftNames.members)
+    func identifier(_ property: PropertyDescription) -> String {
+      names.identifier(property.name, isWrapped: swiftType(property).isWrapped)
+    }
     // Inherited properties keep their names, and no other property gets one of them.
-    for property in entity.superentity?.properties ?? [] { _ = names.identifier(property.name) }
-    // A type in the class gets none of their names.
-    let identifiers = entity.declaration.properties.map { names.identifier($0.name) }
-    var types = SwiftNames(taken: Set(identifiers.map { $0.filter { $0 != "`" } }), within: typeNames)
+    for property in entity.superentity?.properties ?? [] { _ = identifier(property) }
+    // A type in the class gets none of their names, nor of what they are stored as.
+    let identifiers = entity.declaration.properties.map(identifier)
+    let own = identifiers.map { $0.filter { $0 != "`" } }
+    var types = SwiftNames(taken: Set(own + own.map { "_" + $0 }), within: typeNames)
     var enumerations = ""
     for (property, identifier) in zip(entity.declaration.properties, identifiers) {
       var type = swiftType(property)

@@ -4,16 +4,13 @@ import AtomicStoreSPI
 struct SwiftNames {
   private var used: Set<String>
   private let outer: Set<String>
-  private let areWrapped: Bool
 
   /// - Parameters:
   ///   - taken: Names that the scope has already.
   ///   - outer: Those of the scopes around it, which many scopes share: they are not copied.
-  ///   - areWrapped: Whether the names are of properties with wrappers, which the compiler stores as `_name`.
-  init(taken: Set<String> = [], within outer: Set<String> = [], areWrapped: Bool = false) {
+  init(taken: Set<String> = [], within outer: Set<String> = []) {
     used = taken
     self.outer = outer
-    self.areWrapped = areWrapped
   }
 
   /// What `ManagedObject` declares: a subclass cannot declare it again.
@@ -32,8 +29,13 @@ struct SwiftNames {
 
   /// The identifier of a name of the model.
   ///
-  /// - Parameter suffix: What is added to a name that the scope has.
-  mutating func identifier(_ name: String, suffix: String = "Value") -> String {
+  /// - Parameters:
+  ///   - suffix: What is added to a name that the scope has.
+  ///   - isWrapped: Whether it is of a property with a wrapper, which the compiler stores as `_name`.
+  mutating func identifier(_ name: String, suffix: String = "Value", isWrapped: Bool = false) -> String {
+    func isTaken(_ name: String) -> Bool {
+      used.contains(name) || outer.contains(name) || isWrapped && used.contains("_" + name)
+    }
     var result = Self.plain(name)
     if ["self", "Self", "init", "Type", "Protocol", "Any"].contains(result) { result += suffix }
     if isTaken(result) { result += suffix }
@@ -44,12 +46,8 @@ struct SwiftNames {
       number += 1
     }
     used.insert(result)
-    if areWrapped { used.insert("_" + result) }
+    if isWrapped { used.insert("_" + result) }
     return Self.keywords.contains(result) ? "`\(result)`" : result
-  }
-
-  private func isTaken(_ name: String) -> Bool {
-    used.contains(name) || outer.contains(name) || areWrapped && used.contains("_" + name)
   }
 
   /// The name without characters that an identifier cannot have: what follows one begins with a capital letter.

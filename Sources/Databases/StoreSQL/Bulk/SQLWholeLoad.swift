@@ -105,7 +105,7 @@ final class SQLWholeLoad<Database: SQLDatabase> {
       let isPart = declaring.hierarchy.contains { owner in
         !owner.isAbstract && needed?.needs(slot: slot.index, of: owner.index) == false
       }
-      try readPairs(of: slot, join, isTurned: isTurned, &lists, only: isPart ? owners : nil)
+      try readPairs(of: slot, declaring, join, isTurned: isTurned, &lists, only: isPart ? owners : nil)
       for (owner, list) in zip(owners, lists) {
         try fill(owner.slots[slot.index], owner, list.counts, list.members)
       }
@@ -136,7 +136,8 @@ final class SQLWholeLoad<Database: SQLDatabase> {
 
   /// Reads a table of pairs once, for the rows of all entities that may be owners, or of some of them.
   private func readPairs(
-    of slot: Slot, _ join: SQLSchema.JoinTable, isTurned: Bool, _ lists: inout [PairList], only owners: [Entity]?
+    of slot: Slot, _ declaring: Entity, _ join: SQLSchema.JoinTable, isTurned: Bool, _ lists: inout [PairList],
+    only owners: [Entity]?
   ) throws(PersistentStoreError) {
     let (one, other, position) = isTurned ? ("b", "a", "pos_b") : ("a", "b", "pos_a")
     let order = slot.keepsSequence ? ", j.\(position)" : ""
@@ -162,7 +163,7 @@ final class SQLWholeLoad<Database: SQLDatabase> {
       try add(pair.integer(0), pair.integer(1))
     } queried: { pair throws(PersistentStoreError) in
       guard pair.holds(0, .integer64), pair.holds(1, .integer64) else {
-        throw SQLStore<Database>.malformed(pair.integer(0), slot)
+        throw SQLStore<Database>.malformed(pair.integer(0), slot, of: declaring)
       }
       try add(pair.integer(0), pair.integer(1))
     }

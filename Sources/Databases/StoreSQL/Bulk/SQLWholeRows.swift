@@ -106,9 +106,8 @@ final class SQLWholeRows {
   ) throws(PersistentStoreError) {
     let slot = model.entity(at: entity).slots[cell.slot]
     guard let type = slot.attributeType else { return }
-    do throws(PersistentStoreError) {
-      try nodes.set(try SQLValues.value(row, cell.at, type, slot, id), slot: cell.slot)
-    } catch { throw error.located(StoreLocation(entity: model.entity(at: entity).name, property: slot.name)) }
+    let value = try SQLValues.value(row, cell.at, type, slot, of: model.entity(at: entity), id)
+    try nodes.set(value, slot: cell.slot)
   }
 
   @inline(__always) private func addEnd<Row: SQLRow>(

@@ -4,10 +4,10 @@ import FoundationEssentials
 /// The values of columns. Not of a generic type: where a database is not known at compile time, each use of such a type
 /// looks it up.
 enum SQLValues {
-  static func malformed(_ id: Int64, _ slot: Slot, of entity: Entity? = nil) -> PersistentStoreError {
+  static func malformed(_ id: Int64, _ slot: Slot, of entity: Entity) -> PersistentStoreError {
     PersistentStoreError(
       .malformed, "the row \(id) has no valid value in '\(slot.name)'",
-      at: StoreLocation(entity: entity?.name, property: slot.name))
+      at: StoreLocation(entity: entity.name, property: slot.name))
   }
 
   /// The text of a column.
@@ -20,25 +20,31 @@ enum SQLValues {
     return text
   }
 
+  /// - Throws: `.malformed` with the entity and the property.
   static func value(
-    _ row: some SQLRow, _ at: Int, _ type: AttributeType, _ slot: Slot, _ id: Int64
+    _ row: some SQLRow, _ at: Int, _ type: AttributeType, _ slot: Slot, of entity: Entity, _ id: Int64
   ) throws(PersistentStoreError) -> StoredValue {
     let value: StoredValue?
+    func text() throws(PersistentStoreError) -> String {
+      do throws(PersistentStoreError) { return try Self.text(row, at, id) } catch {
+        throw error.located(StoreLocation(entity: entity.name, property: slot.name))
+      }
+    }
     switch type.valueKind {
     case .integer: value = .integer(row.integer(at))
     case .boolean: value = .boolean(row.boolean(at))
     case .double: value = .double(row.double(at))
     case .float: value = .float(row.float(at))
     case .date: value = .date(Date(timeIntervalSinceReferenceDate: row.double(at)))
-    case .string: value = .string(try text(row, at, id))
-    case .uri: value = .uri(try text(row, at, id))
+    case .string: value = .string(try text())
+    case .uri: value = .uri(try text())
     case .data: value = .data(row.data(at))
     case .uuid: value = .uuid(row.uuid(at))
-    case .decimal: value = DecimalNumber(try text(row, at, id)).map { .decimal($0) }
-    case .undefined: value = StoredValue(typedText: try text(row, at, id))
+    case .decimal: value = DecimalNumber(try text()).map { .decimal($0) }
+    case .undefined: value = StoredValue(typedText: try text())
     case .toOne, .toMany: value = .null
     }
-    guard let value, type.accepts(value) else { throw malformed(id, slot) }
+    guard let value, type.accepts(value) else { throw malformed(id, slot, of: entity) }
     return value
   }
 }

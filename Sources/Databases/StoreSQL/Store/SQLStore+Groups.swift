@@ -66,12 +66,12 @@ extension SQLStore {
         keys.append(.null)
         continue
       }
-      guard row.holds(key.at, key.source.column.type) else { throw Self.malformed(id, slot) }
+      guard row.holds(key.at, key.source.column.type) else { throw Self.malformed(id, slot, of: key.source.owner) }
       if case .attribute(let type) = slot.kind {
-        keys.append(try Self.value(row, key.at, type, slot, id))
+        keys.append(try Self.value(row, key.at, type, slot, of: key.source.owner, id))
         continue
       }
-      guard let end = Self.end(row, key, schema.model) else { throw Self.malformed(id, slot) }
+      guard let end = Self.end(row, key, schema.model) else { throw Self.malformed(id, slot, of: key.source.owner) }
       let destination = row.integer(key.at)
       if destination <= SQLKeys.lastText {
         texts.append(ReferenceText(group: number, key: index, entity: end, id: destination))
@@ -107,9 +107,9 @@ extension SQLStore {
       if let unorderedAt, row.integer(unorderedAt) > 0 { return nil }
       guard !row.isNull(at) else { return .value(.null) }
       guard row.holds(at, source.column.type), case .attribute(let type) = source.slot.kind else {
-        throw malformed(id, source.slot)
+        throw malformed(id, source.slot, of: source.owner)
       }
-      return .value(try value(row, at, type, source.slot, id))
+      return .value(try value(row, at, type, source.slot, of: source.owner, id))
     }
   }
 }

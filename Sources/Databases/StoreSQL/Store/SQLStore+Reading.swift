@@ -49,24 +49,24 @@ extension SQLStore {
           .malformed, "the row \(row.integer(0)) is of entity number \(entity), which it cannot be")
       }
       var values = SlotValues(slotCount: places.count)
-      do throws(PersistentStoreError) {
-        for slot in model.entity(at: entity).slots {
-          guard let place = places[slot.index], !row.isNull(place.at) else { continue }
-          guard row.holds(place.at, place.column.type) else { throw Self.malformed(row.integer(0), slot) }
-          switch slot.kind {
-          case .attribute(let type): values[slot.index] = try Self.value(row, place.at, type, slot, row.integer(0))
-          case .toOne:
-            guard let destination = slot.destination else { continue }
-            guard let end = Self.destinationEntity(row, place, model.entity(at: destination)) else {
-              throw Self.malformed(row.integer(0), slot)
-            }
-            let id = row.integer(place.at)
-            if id <= SQLKeys.lastText { texts.append((rows.count, slot.index, end, id)) }
-            values[slot.index] = .toOne(ObjectReference(entityName: end.name, reference: .integer(id)))
-          case .toMany: continue
+      let own = model.entity(at: entity)
+      for slot in own.slots {
+        guard let place = places[slot.index], !row.isNull(place.at) else { continue }
+        guard row.holds(place.at, place.column.type) else { throw Self.malformed(row.integer(0), slot, of: own) }
+        switch slot.kind {
+        case .attribute(let type):
+          values[slot.index] = try Self.value(row, place.at, type, slot, of: own, row.integer(0))
+        case .toOne:
+          guard let destination = slot.destination else { continue }
+          guard let end = Self.destinationEntity(row, place, model.entity(at: destination)) else {
+            throw Self.malformed(row.integer(0), slot, of: own)
           }
+          let id = row.integer(place.at)
+          if id <= SQLKeys.lastText { texts.append((rows.count, slot.index, end, id)) }
+          values[slot.index] = .toOne(ObjectReference(entityName: end.name, reference: .integer(id)))
+        case .toMany: continue
         }
-      } catch { throw error.located(StoreLocation(entity: model.entity(at: entity).name)) }
+      }
       let reference: ReferenceObject =
         row.isNull(3) ? .integer(row.integer(0)) : .string(try Self.text(row, 3, row.integer(0)))
       rows.append(StoreRow(entity: entity, reference: reference, version: row.integer(2), values: values))
@@ -98,16 +98,18 @@ extension SQLStore {
     return !entity.isAbstract && entity.isKindOf(entity: declared) ? entity : nil
   }
 
-  static func malformed(_ id: Int64, _ slot: Slot) -> PersistentStoreError { SQLValues.malformed(id, slot) }
+  static func malformed(_ id: Int64, _ slot: Slot, of entity: Entity) -> PersistentStoreError {
+    SQLValues.malformed(id, slot, of: entity)
+  }
 
   static func text(_ row: some SQLRow, _ at: Int, _ id: Int64) throws(PersistentStoreError) -> String {
     try SQLValues.text(row, at, id)
   }
 
   static func value(
-    _ row: some SQLRow, _ at: Int, _ type: AttributeType, _ slot: Slot, _ id: Int64
+    _ row: some SQLRow, _ at: Int, _ type: AttributeType, _ slot: Slot, of entity: Entity, _ id: Int64
   ) throws(PersistentStoreError) -> StoredValue {
-    try SQLValues.value(row, at, type, slot, id)
+    try SQLValues.value(row, at, type, slot, of: entity, id)
   }
 
   /// The references of rows whose numbers stand for texts.
@@ -229,7 +231,7 @@ extension SQLStore {
       }
       try database.query(sql, values) { row throws(PersistentStoreError) in
         guard let entity = Self.entity(row.integer(2), below: destination) else {
-          throw Self.malformed(row.integer(0), owner.slots[slot])
+          throw Self.malformed(row.integer(0), owner.slots[slot], of: owner)
         }
         lists[row.integer(0), default: []].append(
           (row.integer(1), entity.name, row.isNull(3) ? nil : try Self.text(row, 3, row.integer(1))))

@@ -94,7 +94,7 @@ struct PlainPattern {
     return rest.first.map { !"*+?{".utf8.contains($0) } ?? true
   }
 
-  /// Whether a whole text matches. Bytes that are not UTF-8 are characters beyond ASCII, as replaced ones are for ICU.
+  /// Whether a whole text matches. A byte that is not UTF-8, which no text has, is a character beyond ASCII.
   func matches(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     takers.withUnsafeBufferPointer { takers in
       var state = skippingOptional(1)

@@ -100,8 +100,8 @@ struct DerivationLint {
         if let inverse, inverse.relationship?.deleteRule == .noAction {
           return "\(destination.name).\(inverse.name) has the delete rule No Action"
         }
-        if isLast { return nil }
         guard inverse != nil else { return "\(owner.name).\(key) has no inverse" }
+        if isLast { return nil }
         entity = destination
       case .attribute, nil: return nil
       }

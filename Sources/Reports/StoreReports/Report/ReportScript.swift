@@ -47,8 +47,9 @@ enum ReportScript {
         if (one === other) return 0;
         return kind === 'decimal' || digits.test(one) && digits.test(other) ? exactly(one, other) : 0;
       }
-      /* By Unicode scalars, as predicates compare: the order of UTF-16 differs. */
+      /* Texts by Unicode scalars, as predicates compare: the order of UTF-16 differs. */
       function scalars(one, other) {
+        if (typeof one === 'number') return one - other;
         for (var i = 0; i < one.length && i < other.length; i++) {
           var difference = one.codePointAt(i) - other.codePointAt(i);
           if (difference) return difference;
@@ -217,6 +218,7 @@ enum ReportScript {
         },
         search: function (text) {
           var wanted = folded(text), limit = 200, list = [];
+          if (!wanted) return Promise.resolve({ hits: list, isComplete: true });
           for (var index = 0; index < entities.length && list.length < limit; index++) {
             var entity = entities[index];
             for (var row = 0; row < entity.count && list.length < limit; row++) {
