@@ -109,18 +109,19 @@ import Testing
     },
   ]
 
-  /// What the store has afterwards, or the code of the error.
-  private static func outcome(
-    _ way: Way, _ key: String, _ value: any Sendable, _ path: String, isDerived: Bool
-  ) throws -> String {
+  private static func opened(_ path: String, isDerived: Bool) throws -> PersistentStoreCoordinator {
     let coordinator = PersistentStoreCoordinator(
       managedObjectModel: try model(isDerived: isDerived), registry: .builtIn)
-    let store = try coordinator.addPersistentStore(at: path)
-    defer {
-      try? coordinator.remove(store)
-      try? FileManager.default.removeItem(atPath: path)
-    }
+    try coordinator.addPersistentStore(at: path)
+    return coordinator
+  }
+
+  /// What the store, which then has only one object, has afterwards, or the code of the error.
+  private static func outcome(
+    _ way: Way, _ key: String, _ value: any Sendable, _ coordinator: PersistentStoreCoordinator
+  ) throws -> String {
     let context = ManagedObjectContext(coordinator)
+    for object in try context.fetch(FetchRequest<ManagedObject>(entityName: "Item")) { context.delete(object) }
     try context.insertNewObject(forEntityName: "Item").setValue(1, forKey: "id")
     try context.save()
     do { try way.run(context, key, value) } catch let error as ManagedObjectError {
@@ -144,11 +145,14 @@ import Testing
     arguments: types.map(\.name), ["plist", "sqlgraph"])
   func table(_ key: String, _ ending: String) throws {
     let directory = try TemporaryDirectory("assignment-rule")
+    let stores = try [false, true].map { isDerived in
+      (isDerived, try Self.opened("\(directory.path)/\(isDerived).\(ending)", isDerived: isDerived))
+    }
     for value in Self.values {
       var first: String?
-      for isDerived in [false, true] {
+      for (isDerived, store) in stores {
         for way in Self.ways {
-          let found = try Self.outcome(way, key, value, "\(directory.path)/s.\(ending)", isDerived: isDerived)
+          let found = try Self.outcome(way, key, value, store)
           #expect(
             found == first ?? found,
             "\(value) as \(type(of: value)) for \(key) by \(way.name), \(isDerived ? "objects" : "columns")")
@@ -157,7 +161,7 @@ import Testing
         guard Self.constant(value) != nil else { continue }
         var computed: String?
         for way in Self.expressionWays {
-          let found = try Self.outcome(way, key, value, "\(directory.path)/s.\(ending)", isDerived: isDerived)
+          let found = try Self.outcome(way, key, value, store)
           if !Self.isRounded(value, key, found) || first?.hasPrefix("code") == false { computed = computed ?? first }
           #expect(
             found == computed ?? found,
@@ -179,7 +183,7 @@ import Testing
   func equalNumbers(_ key: String, _ value: any Sendable, _ expected: String?) throws {
     let directory = try TemporaryDirectory("assignment-rule")
     let way = try #require(Self.ways.first)
-    let found = try Self.outcome(way, key, value, directory.path + "/s.plist", isDerived: false)
+    let found = try Self.outcome(way, key, value, try Self.opened(directory.path + "/s.plist", isDerived: false))
     #expect(found == expected ?? "code invalidValue \(key)")
   }
 
@@ -214,10 +218,10 @@ import Testing
         _ = try context.setAndSaveValues([parsed], entityName: "Item")
       },
     ]
-    for way in ways {
-      for (ending, isDerived) in [("plist", false), ("plist", true), ("sqlgraph", false), ("sqlgraph", true)] {
-        let found = try Self.outcome(
-          way, parsed.property, 0, "\(directory.path)/s.\(ending)", isDerived: isDerived)
+    for (ending, isDerived) in [("plist", false), ("plist", true), ("sqlgraph", false), ("sqlgraph", true)] {
+      let store = try Self.opened("\(directory.path)/\(isDerived).\(ending)", isDerived: isDerived)
+      for way in ways {
+        let found = try Self.outcome(way, parsed.property, 0, store)
         #expect(found == expected ?? "code invalidValue \(parsed.property)", "\(way.name) \(ending) \(isDerived)")
       }
     }
