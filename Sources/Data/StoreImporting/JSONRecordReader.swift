@@ -72,6 +72,9 @@ struct JSONRecordReader: RecordReader {
     var lineStart = found.start - found.column + 1
     var position = found.start
     let fields = nextField..<nextField + Int(found.fieldCount)
+    guard fields.upperBound <= table.fields.count else {
+      throw PersistentStoreError(.internalInconsistency, "a record has more values than were found")
+    }
     nextField = fields.upperBound
     for index in fields {
       let field = table.fields[index]

@@ -35,6 +35,7 @@ final class PagedList<Element: BitwiseCopyable> {
   /// Removes the elements from an index on.
   func truncate(_ index: Int) { count = min(count, index) }
 
+  /// An element, whose index the caller has compared with the count: only debug builds check it here.
   subscript(index: Int) -> Element { elements[index] }
 
   /// All elements, valid until the list grows.
