@@ -162,7 +162,9 @@ import Testing
     return "nothing"
   }
 
-  @Test("who follows two programs that change a database sees what is in it", arguments: cases)
+  @Test(
+    "who follows two programs that change a database sees what is in it",
+    arguments: cases.share(of: "shared databases", name: { "\($0.type) \($0.seed)" }))
   func followed(_ test: Case) throws {
     let seed = test.seed
     let folder = try TemporaryDirectory("shared-database")

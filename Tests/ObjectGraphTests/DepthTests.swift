@@ -16,7 +16,7 @@ import Testing
         .toOne("after", "Link", isTransient: true),
       ])
   ])
-  static let length = 100_000
+  static let length = 60_000
 
   @Test(
     "a chain of objects that only keep each other alive is released without a stack overflow",

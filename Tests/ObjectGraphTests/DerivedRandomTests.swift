@@ -96,7 +96,8 @@ import Testing
 
   @Test(
     "after saves of contexts, children, other coordinators and batches, each is what its expression gives",
-    arguments: [UInt64](1...4), ["InMemory", "XML", "SQLiteGraph"])
+    arguments: (1...13 as ClosedRange<UInt64>).share(of: "derived values after saves"),
+    ["InMemory", "XML", "SQLiteGraph"])
   func everySave(_ seed: UInt64, _ type: String) throws {
     let stack = try Stack(type, model: try Self.model())
     try stack.context.save()

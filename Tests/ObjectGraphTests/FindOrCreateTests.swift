@@ -1,6 +1,7 @@
 import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
+import TestSupport
 import Testing
 
 @testable import AtomicStoreKit
@@ -72,7 +73,7 @@ import Testing
     ["InMemory", "SQLiteGraph"])
   func work(_ kind: String, _ type: String) throws {
     let stack = try Stack(type, model: try Self.model())
-    let count = 1500
+    let count = 600
     #expect(try Self.importAll(stack, kind, count, note: "first") == count)
     try stack.context.save()
     #expect(try Self.importAll(stack, kind, count, note: "again") == 0)
@@ -153,7 +154,7 @@ import Testing
 
   @Test(
     "searches between random changes find what evaluating each object finds: values that come back, values of many",
-    arguments: [UInt64](1...8), ["InMemory", "SQLiteGraph"])
+    arguments: (1...26 as ClosedRange<UInt64>).share(of: "searches between changes"), ["InMemory", "SQLiteGraph"])
   func randomChanges(_ seed: UInt64, _ type: String) throws {
     let stack = try Stack(type, model: try Self.model())
     let context = stack.context

@@ -15,7 +15,9 @@ import Testing
     list.count == objects.count && list.elements.map(ObjectIdentifier.init) == objects.map(ObjectIdentifier.init)
   }
 
-  @Test("a list is like an array, with each object once", arguments: 1...12)
+  @Test(
+    "a list is like an array, with each object once",
+    arguments: (1...26 as ClosedRange<UInt64>).share(of: "ordered lists"))
   func random(_ seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     // Beyond the size at which chunks are split, and back to almost nothing.

@@ -148,7 +148,8 @@ import Testing
     let stores = try [false, true].map { isDerived in
       (isDerived, try Self.opened("\(directory.path)/\(isDerived).\(ending)", isDerived: isDerived))
     }
-    for value in Self.values {
+    for index in Self.values.indices.share(of: "values of \(key) in \(ending)") {
+      let value = Self.values[index]
       var first: String?
       for (isDerived, store) in stores {
         for way in Self.ways {

@@ -2,6 +2,7 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CoreDataSQLiteStoreFormat
@@ -112,7 +113,9 @@ import Testing
     ParallelLoadTests.expectSame(source, model, leastPart: 2000, "seed \(seed)", Self.load)
   }
 
-  @Test("a damaged store gives the same objects or the same error in parts", arguments: 1...120)
+  @Test(
+    "a damaged store gives the same objects or the same error in parts",
+    arguments: (1..<121).share(of: "damaged stores in parts"))
   func damaged(_ seed: Int) throws {
     var (bytes, model) = try Self.written(UInt64(seed % 3 + 1))
     var random = Random(seed: UInt64(seed))

@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import Foundation
+import TestSupport
 import Testing
 
 @testable import XMLStoreFormat
@@ -367,7 +368,8 @@ import Testing
   }
 
   @Test(
-    "files with errors of all kinds give the same values, or the same error at the same location", arguments: 0..<50)
+    "files with errors of all kinds give the same values, or the same error at the same location",
+    arguments: (0..<52).share(of: "XML with errors"))
   func mutations(_ seed: Int) throws {
     var random = Random(seed: UInt64(seed) &* 7919)
     let (bytes, model) = try Self.written(UInt64(seed % 10 + 1), schema: "omit")

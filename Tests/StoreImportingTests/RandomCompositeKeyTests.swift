@@ -114,8 +114,9 @@ import Testing
     "keys of several columns are the same as one column with all of them in it", arguments: ["csv", "tsv", "ndjson"],
     [2, 3])
   func equivalence(format: String, width: Int) throws {
+    let seeds = (0..<120 as Range<UInt64>).share(of: "composite keys in \(format) \(width)")
     var accepted = 0
-    for seed in 0..<120 as Range<UInt64> {
+    for seed in seeds {
       var random = SeededGenerator(seed: seed &* 3 &+ UInt64(width))
       let first = Tables(width: width, count: width == 2 ? 12 : 20, &random)
       let second = Tables(width: width, count: 6, &random)
@@ -138,6 +139,6 @@ import Testing
       #expect(outcomes[0] == outcomes[1], "seed \(seed)")
       if stores[0] != nil { accepted += 1 }
     }
-    #expect(accepted > 60)
+    #expect(accepted > (seeds.count < 120 ? 0 : 60))
   }
 }

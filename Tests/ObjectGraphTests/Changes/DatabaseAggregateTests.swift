@@ -101,7 +101,8 @@ import Testing
 
   @Test(
     "after random changes of contexts, children and other programs they are what the members give",
-    arguments: [UInt64](1...6), ["SQLiteGraph", "InMemory"] + (Stack.server == nil ? [] : ["PostgreSQL"]))
+    arguments: (1...26 as ClosedRange<UInt64>).share(of: "aggregates after changes"),
+    ["SQLiteGraph", "InMemory"] + (Stack.server == nil ? [] : ["PostgreSQL"]))
   func randomChanges(_ seed: UInt64, _ type: String) throws {
     let stack = try Stack(type, model: try Self.model())
     try stack.context.save()
