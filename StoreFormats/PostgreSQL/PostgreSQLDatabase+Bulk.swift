@@ -51,6 +51,10 @@ extension PostgreSQLDatabase {
       guard failure == nil else { continue }
       do throws(PersistentStoreError) { try body(UnsafeRawBufferPointer(start: part, count: Int(size))) } catch {
         failure = error
+        guard error.code == .cancelled else { continue }
+        // The rest may be most of a large table. The next statement connects again.
+        close()
+        throw error
       }
     }
     try end(connection, failure)

@@ -40,6 +40,6 @@ extension Fetch {
     let printer = RowPrinter(
       names, try rows(context, request, model), quotesDecimals: decimals == .string,
       undeclared: undeclaredNames(in: model))
-    return ("rows", .array(printer.jsonRows))
+    return ("rows", .array(try printer.jsonRows()))
   }
 }

@@ -112,23 +112,29 @@ struct Fetch: ParsableCommand {
       }
       let names = request.propertiesToFetch.map(\.name)
       if format == .json || format == .ndjson { try refuseTwice(names) }
-      let undeclared = undeclaredNames(in: opened.model)
-      let rows = try rows(context, request, opened.model)
+      let rows = try parts(context, request, opened.model, of: format)
+      var count = 0
+      let printer = RowPrinter(
+        names, quotesDecimals: decimals == .string, undeclared: undeclaredNames(in: opened.model)
+      ) { body in
+        try rows { part in
+          count += part.count
+          try body(part)
+        }
+      }
       // Tables escape what a terminal would interpret themselves: colors are control sequences.
       try Diagnostics.stream(isFiltered: format != .table && format != .vertical) { writer in
         switch format {
         case .arrow: break
-        case .table: try RowPrinter(names, rows).table(to: writer, terminal: Diagnostics.terminalWidth)
-        case .vertical: try RowPrinter(names, rows).vertical(to: writer)
-        case .csv: try RowPrinter(names, rows).csv(to: writer)
-        case .json:
-          try RowPrinter(names, rows, quotesDecimals: decimals == .string, undeclared: undeclared).json(to: writer)
-        case .ndjson:
-          try RowPrinter(names, rows, quotesDecimals: decimals == .string, undeclared: undeclared).jsonLines(to: writer)
+        case .table: try printer.table(to: writer, terminal: Diagnostics.terminalWidth)
+        case .vertical: try printer.vertical(to: writer)
+        case .csv: try printer.csv(to: writer)
+        case .json: try printer.json(to: writer)
+        case .ndjson: try printer.jsonLines(to: writer)
         }
       }
       // With JSON, the output shows it.
-      if rows.count == 0, limit != 0, offset ?? 0 == 0, !common.json {
+      if count == 0, limit != 0, offset ?? 0 == 0, !common.json {
         let missing = predicate == nil ? "no \(entity)" : "no \(entity) matches the predicate"
         Diagnostics.say("atomicstore: nothing matched: \(having == nil ? missing : "no group matches --having")")
       }
@@ -168,6 +174,17 @@ struct Fetch: ParsableCommand {
     if limit == 0 { request.fetchLimit = 1 }
     let found = try context.fetchedRows(request)
     return limit == 0 ? .computed(ComputedRows([])) : found
+  }
+
+  /// The rows of one store for a printer: of a database a part at a time, where that is possible. A table asks for them
+  /// twice, and they are of one moment.
+  private func parts(
+    _ context: ManagedObjectContext, _ request: FetchRequest<ManagedObject>, _ model: ManagedObjectModel,
+    of format: Format
+  ) throws -> RowPrinter.Rows {
+    guard format == .table || limit == 0 else { return { try context.forEachPart(of: request, $0) } }
+    let found = try rows(context, request, model)
+    return { try $0(found) }
   }
 
   /// The properties to which the model gives no type.

@@ -17,9 +17,9 @@ extension RowPrinter {
   func jsonLines(to writer: ByteWriter) throws { _ = try objects(to: writer, indent: nil) }
 
   /// The rows as JSON objects.
-  var jsonRows: [JSONValue] {
+  func jsonRows() throws -> [JSONValue] {
     var found: [JSONValue] = []
-    rows.forEachRow { found.append(json($0)) }
+    try forEachRow { found.append(json($0)) }
     return found
   }
 
@@ -50,20 +50,22 @@ extension RowPrinter {
       if indent == nil { writer.append(byte: UInt8(ascii: "\n")) }
       try writer.flushIfNeeded()
     }
-    switch rows {
-    case .computed(let rows):
-      for row in rows {
-        begin()
-        json(row.values).write(to: writer, indent: indent)
-        try end()
-      }
-    case .columns(let rows):
-      let keys = JSONKeys(names, indent)
-      let isDeclared = names.map { !undeclared.contains($0) }
-      try rows.forEachRow { row in
-        begin()
-        object(row, keys, isDeclared, to: writer)
-        try end()
+    let keys = JSONKeys(names, indent)
+    let isDeclared = names.map { !undeclared.contains($0) }
+    try forEachPart { part in
+      switch part {
+      case .computed(let rows):
+        for row in rows {
+          begin()
+          json(row.values).write(to: writer, indent: indent)
+          try end()
+        }
+      case .columns(let rows):
+        try rows.forEachRow { row in
+          begin()
+          object(row, keys, isDeclared, to: writer)
+          try end()
+        }
       }
     }
     return count

@@ -3,20 +3,33 @@ import CommandSupport
 import FoundationEssentials
 import StoreCodecs
 
-/// Prints fetched rows one by one, so that only one row at a time is in memory.
+/// Prints fetched rows one by one, so that only one row at a time, or one part of a database's, is in memory.
 struct RowPrinter {
+  /// Calls a function with all rows, part after part.
+  typealias Rows = (_ body: (FetchedRows) throws -> Void) throws -> Void
+
   let names: [String]
-  let rows: FetchedRows
+  let forEachPart: Rows
   /// Whether JSON has decimals as strings, for readers whose numbers are doubles.
   let quotesDecimals: Bool
   /// Columns whose values the model does not give a type: in JSON their form says it.
   let undeclared: Set<String>
 
   init(_ names: [String], _ rows: FetchedRows, quotesDecimals: Bool = false, undeclared: Set<String> = []) {
+    self.init(names, quotesDecimals: quotesDecimals, undeclared: undeclared) { try $0(rows) }
+  }
+
+  init(
+    _ names: [String], quotesDecimals: Bool = false, undeclared: Set<String> = [], forEachPart: @escaping Rows
+  ) {
     self.names = names
-    self.rows = rows
+    self.forEachPart = forEachPart
     self.quotesDecimals = quotesDecimals
     self.undeclared = undeclared
+  }
+
+  func forEachRow(_ body: ([FetchedRow.Value]) throws -> Void) throws {
+    try forEachPart { try $0.forEachRow(body) }
   }
 
   // MARK: CSV
@@ -29,16 +42,18 @@ struct RowPrinter {
     writer.append(byte: UInt8(ascii: "\n"))
     // Readers skip blank lines.
     let null: StaticString = names.count == 1 ? "\"\"" : ""
-    switch rows {
-    case .columns(let rows): try rows.forEachRow { try Self.csv($0, null, to: writer) }
-    case .computed(let rows):
-      for row in rows {
-        for (column, value) in row.values.enumerated() {
-          if column > 0 { writer.append(byte: UInt8(ascii: ",")) }
-          value.isNull ? writer.append(null) : Self.cell(value, to: writer)
+    try forEachPart { part in
+      switch part {
+      case .columns(let rows): try rows.forEachRow { try Self.csv($0, null, to: writer) }
+      case .computed(let rows):
+        for row in rows {
+          for (column, value) in row.values.enumerated() {
+            if column > 0 { writer.append(byte: UInt8(ascii: ",")) }
+            value.isNull ? writer.append(null) : Self.cell(value, to: writer)
+          }
+          writer.append(byte: UInt8(ascii: "\n"))
+          try writer.flushIfNeeded()
         }
-        writer.append(byte: UInt8(ascii: "\n"))
-        try writer.flushIfNeeded()
       }
     }
   }
@@ -157,15 +172,16 @@ struct RowPrinter {
 
   /// Prints columns as wide as necessary, together not wider than a terminal; control characters are shown as spaces.
   ///
+  /// The rows are asked for twice, rather than converting all of them to text at once.
+  ///
   /// - Parameter terminal: The width of the terminal. Columns that do not fit are omitted, which is reported; nil if it
   ///   is not a terminal: then everything is printed.
   func table(to writer: ByteWriter, terminal: Int?) throws {
     guard !names.isEmpty else { return }
     let titles = names.map(Self.shown)
-    // Two skips the values, rather than converting all of them to text at once.
     var widths = titles.map(Self.width)
     var kinds = [Numerals](repeating: .none, count: names.count)
-    rows.forEachRow { row in
+    try forEachRow { row in
       for (column, value) in row.enumerated() {
         widths[column] = max(widths[column], Self.width(Self.shown(value)))
         kinds[column].add(value)
@@ -180,7 +196,7 @@ struct RowPrinter {
     let alignment = widths.indices.map { kinds[$0] == .only }
     line(titles.prefix(widths.count), widths, alignment, to: writer, in: Diagnostics.usesColor ? .bold : nil)
     line(widths.map { String(repeating: "-", count: $0) }[...], widths, alignment, to: writer)
-    try rows.forEachRow { row in
+    try forEachRow { row in
       line(row.prefix(widths.count).map(Self.shown)[...], widths, alignment, to: writer)
       try writer.flushIfNeeded()
     }
@@ -191,7 +207,7 @@ struct RowPrinter {
     let titles = names.map(Self.shown)
     let width = titles.map(Self.width).max() ?? 0
     var isFirst = true
-    try rows.forEachRow { row in
+    try forEachRow { row in
       if !isFirst { writer.append(byte: UInt8(ascii: "\n")) }
       isFirst = false
       for (title, value) in zip(titles, row) {

@@ -66,6 +66,9 @@ extension SQLIncrementalStore {
   public mutating func load(
     into nodes: NodeTableBuilder, only columns: NeededColumns
   ) throws(PersistentStoreError) { try sql.load(into: nodes, only: columns) }
+  public mutating func read(
+    _ parts: StoreParts, _ body: (StorePart) throws(PersistentStoreError) -> Bool
+  ) throws(PersistentStoreError) -> Bool { try sql.read(parts, body) }
   public mutating func replaceAll(
     with snapshot: StoreSnapshot, mayReplace: Bool,
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "c6f1e112d350a25df64c48afe8b954c2cdca450520327f50034cbf9b30851789"
+#define ASP_INTERFACE "70de0c32da4ac9b528d38389879d9a090ab9ba295a1459b33348ef633f72994d"

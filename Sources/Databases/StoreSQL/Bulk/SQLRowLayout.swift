@@ -15,9 +15,13 @@ struct SQLRowLayout {
     var keepsEnds = false
     /// The index of its ``SQLEnds``.
     var end = 0
+    /// The root of the destination, and the entity that objects there have where no column says it.
+    var root = 0
+    var destination = 0
   }
 
-  let sql: String
+  private let columns: String
+  private let table: String
   let types: [SQLType]
   /// By entity. The first three columns are the number, the entity and the reference if that is a text.
   let cells: [Int: [Cell]]
@@ -44,6 +48,8 @@ struct SQLRowLayout {
         var cell = Cell(kind: slot.valueKind, type: column.type, slot: slot.index, at: place(column.name, column.type))
         if let destination = slot.destination.map({ schema.model.entity(at: $0) }) {
           if let name = column.entityName { cell.entityAt = place(name, .integer64) }
+          cell.root = destination.root.index
+          cell.destination = destination.hierarchy.first { !$0.isAbstract }?.index ?? destination.index
           if let inverse = slot.inverseSlot, destination.slots[inverse].isToMany,
             needed.map({ $0.needs(slot: inverse, ofAny: destination.hierarchy) }) ?? true
           {
@@ -57,7 +63,14 @@ struct SQLRowLayout {
     }
     self.cells = cells
     self.types = types
-    let columns = names.map { "t.\($0)" }.joined(separator: ", ")
-    sql = "SELECT \(columns) FROM \(schema.table(of: root).name.quoted) t ORDER BY t.id"
+    columns = names.map { "t.\($0)" }.joined(separator: ", ")
+    table = schema.table(of: root).name.quoted
+  }
+
+  /// The query.
+  ///
+  /// - Parameter condition: Which rows of the table `t` it is for; nil for all.
+  func sql(where condition: String? = nil) -> String {
+    "SELECT \(columns) FROM \(table) t\(condition.map { " WHERE \($0)" } ?? "") ORDER BY t.id"
   }
 }

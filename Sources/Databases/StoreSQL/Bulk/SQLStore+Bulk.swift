@@ -5,19 +5,33 @@ import FoundationEssentials
 extension SQLStore {
   /// - Parameter columns: What is needed; nil for everything.
   func load(into nodes: NodeTableBuilder, only columns: NeededColumns? = nil) throws(PersistentStoreError) {
+    try reading { schema throws(PersistentStoreError) in
+      try SQLWholeLoad(self, schema, nodes, only: columns).run()
+    } mayRepeat: {
+      nodes.removeAll()
+      return true
+    }
+  }
+
+  /// Runs a transaction that reads, and again if the database refused it.
+  ///
+  /// - Parameter mayRepeat: Asked before each further attempt.
+  func reading<Result>(
+    _ body: (SQLSchema) throws(PersistentStoreError) -> Result, mayRepeat: () -> Bool
+  ) throws(PersistentStoreError) -> Result {
     let schema = try ready()
     var attempts = 5
     while true {
       do throws(PersistentStoreError) {
         try database.begin(isWriting: false)
         try checkStamp()
-        try SQLWholeLoad(self, schema, nodes, only: columns).run()
-        return try database.commit(wasSaved: nil)
+        let result = try body(schema)
+        try database.commit(wasSaved: nil)
+        return result
       } catch {
         database.rollBack()
         attempts -= 1
-        guard error.code == .retry, attempts > 0 else { throw error }
-        nodes.removeAll()
+        guard error.code == .retry, attempts > 0, mayRepeat() else { throw error }
       }
     }
   }

@@ -19,7 +19,7 @@ struct SQLWholeComparison<Database: SQLDatabase> {
       let rows = SQLRowComparison(schema, schema.model.entity(at: root), save.rows) { slot, entity in
         save.positions(of: slot, entity)
       }
-      try store.database.read(rows.layout.sql, rows.layout.types) { row throws(PersistentStoreError) in
+      try store.database.read(rows.layout.sql(), rows.layout.types) { row throws(PersistentStoreError) in
         try rows.compare(row)
       } queried: { row throws(PersistentStoreError) in
         try rows.compare(row)

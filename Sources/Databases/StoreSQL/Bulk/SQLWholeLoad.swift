@@ -63,7 +63,7 @@ final class SQLWholeLoad<Database: SQLDatabase> {
 
   private func readRows(of root: Entity) throws(PersistentStoreError) {
     let rows = SQLWholeRows(schema, root, nodes, only: needed)
-    try store.database.read(rows.layout.sql, rows.layout.types) { row throws(PersistentStoreError) in
+    try store.database.read(rows.layout.sql(), rows.layout.types) { row throws(PersistentStoreError) in
       try rows.add(row)
     } queried: { row throws(PersistentStoreError) in
       try rows.add(row)

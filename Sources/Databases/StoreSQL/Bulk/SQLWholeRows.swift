@@ -34,10 +34,20 @@ final class SQLWholeRows {
   private let root: Entity
   private let nodes: NodeTableBuilder
   private let model: ManagedObjectModel
+  /// Whether the nodes are a part of all, where what a to-one leads to is added as a reference: see
+  /// ``addReferences()``.
+  private let isPart: Bool
+  /// By entity: the numbers of the rows that to-ones of a part lead to.
+  private var references: [Set<Int64>]
 
-  init(_ schema: SQLSchema, _ root: Entity, _ nodes: NodeTableBuilder, only needed: NeededColumns? = nil) {
+  init(
+    _ schema: SQLSchema, _ root: Entity, _ nodes: NodeTableBuilder, only needed: NeededColumns? = nil,
+    isPart: Bool = false
+  ) {
     self.root = root
     self.nodes = nodes
+    self.isPart = isPart
+    references = isPart ? schema.model.entities.map { _ in [] } : []
     let layout = SQLRowLayout(schema, root, only: needed)
     let plans = layout.cells.mapValues { Plan($0) }
     model = schema.model
@@ -117,7 +127,10 @@ final class SQLWholeRows {
     if !row.isNull(cell.at) {
       guard row.holds(cell.at, .integer64) else { throw malformed(id, cell, entity) }
       end = row.integer(cell.at)
-      if end > SQLKeys.lastText {
+      if isPart {
+        try nodes.set(toOne: end, slot: cell.slot)
+        try noteReference(row, cell, end, id, entity)
+      } else if end > SQLKeys.lastText {
         try nodes.set(toOne: end, slot: cell.slot)
       } else {
         plan.texts.append((plan.numbers.count - 1, cell.slot, end))
@@ -130,6 +143,32 @@ final class SQLWholeRows {
     }
     if cell.positionAt >= 0 {
       plan.ends[cell.end].positions.append(row.isNull(cell.positionAt) ? .max : row.integer(cell.positionAt))
+    }
+  }
+
+  // MARK: Parts
+
+  private func noteReference<Row: SQLRow>(
+    _ row: Row, _ cell: SQLRowLayout.Cell, _ end: Int64, _ id: Int64, _ entity: Int
+  ) throws(PersistentStoreError) {
+    guard cell.entityAt >= 0 else {
+      references[cell.destination].insert(end)
+      return
+    }
+    guard !row.isNull(cell.entityAt), row.holds(cell.entityAt, .integer64),
+      schema.position(of: row.integer(cell.entityAt), under: cell.root) != nil
+    else { throw malformed(id, cell, entity) }
+    references[Int(row.integer(cell.entityAt))].insert(end)
+  }
+
+  /// Adds the objects that to-ones of a part lead to, without values, after the rows that were read. The rows
+  /// themselves name them: what they have is not looked up.
+  func addReferences() throws(PersistentStoreError) {
+    for (entity, found) in references.enumerated() {
+      let own = plans[entity]?.numbers ?? []
+      for number in found.sorted() where own.place(ofSorted: number) == nil {
+        try nodes.beginNode(entity: entity, reference: number)
+      }
     }
   }
 }

@@ -93,6 +93,13 @@ package struct ColumnRows {
     return rows
   }
 
+  /// Some of the rows, which are of one store.
+  func limited(to nodes: ArraySlice<NodeHandle>) -> ColumnRows {
+    var result = self
+    if !parts.isEmpty { result.parts[0].nodes = nodes }
+    return result
+  }
+
   /// The rows without those that are equal to an earlier one, from the offset on, as many as the limit; 0 for all.
   func distinct(offset: Int, limit: Int) -> ColumnRows {
     var seen = SeenRows(expecting: count)

@@ -24,7 +24,7 @@ extension ManagedObjectContext {
     }
   }
 
-  private func rows<Result>(of request: FetchRequest<Result>, _ searches: [ColumnSearch]) -> FoundRows? {
+  func rows<Result>(of request: FetchRequest<Result>, _ searches: [ColumnSearch]) -> FoundRows? {
     var skipped = max(0, request.fetchOffset)
     var wanted = request.fetchLimit > 0 ? request.fetchLimit : .max
     var found = FoundRows()

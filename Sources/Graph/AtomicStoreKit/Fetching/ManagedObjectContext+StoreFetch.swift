@@ -314,7 +314,7 @@ extension ManagedObjectContext {
   }
 
   /// The columns that a request reads: those of its condition and its order, and for rows all that it returns.
-  private func neededColumns<Result>(
+  func neededColumns<Result>(
     _ request: FetchRequest<Result>, _ model: ManagedObjectModel, for purpose: FetchPlan.Purpose
   ) -> NeededColumns {
     var needed = NeededColumns()

@@ -90,6 +90,22 @@ package final class IncrementalConnection: Sendable {
     return try result.get()
   }
 
+  /// Reads rows a part at a time, as of one moment. Meanwhile no other caller can use the store.
+  ///
+  /// - Parameter body: Called with each part. Returns whether it needs more.
+  /// - Returns: Whether the store can do that; otherwise `body` was not called.
+  package func read(_ parts: StoreParts, _ body: (StorePart) -> Bool) throws(PersistentStoreError) -> Bool {
+    let result = state.withLock { state -> Swift.Result<Bool, PersistentStoreError> in
+      do throws(PersistentStoreError) {
+        guard !state.isClosed else { throw PersistentStoreError(.storeNotAdded, "the store is not open") }
+        return .success(try state.store.read(parts) { part in body(part) })
+      } catch {
+        return .failure(error.located(StoreLocation(file: name)))
+      }
+    }
+    return try result.get()
+  }
+
   /// Reads everything.
   func read(into builder: NodeTableBuilder) throws(PersistentStoreError) -> NodeTable {
     let result = state.withLock { state -> Swift.Result<NodeTable, PersistentStoreError> in

@@ -120,6 +120,17 @@ public protocol IncrementalStore: Sendable {
   /// default reads everything.
   mutating func load(into nodes: NodeTableBuilder, only columns: NeededColumns) throws(PersistentStoreError)
 
+  /// Reads rows a part at a time, as of one moment, so that they need not be in memory at once: one entity after the
+  /// other, the rows of each in the order of references. The default is `false`.
+  ///
+  /// - Parameters:
+  ///   - parts: Which rows are read, and what of them.
+  ///   - body: Called with each part, of which none is empty. Returns whether it needs more; if not, the read ends.
+  /// - Returns: Whether the store can do that; otherwise `body` was not called.
+  mutating func read(
+    _ parts: StoreParts, _ body: (StorePart) throws(PersistentStoreError) -> Bool
+  ) throws(PersistentStoreError) -> Bool
+
   /// Replaces everything by a snapshot, in one transaction, creating the store if there is none.
   ///
   /// - Parameters:
@@ -216,6 +227,9 @@ extension IncrementalStore {
   public mutating func load(
     into nodes: NodeTableBuilder, only columns: NeededColumns
   ) throws(PersistentStoreError) { try load(into: nodes) }
+  public mutating func read(
+    _ parts: StoreParts, _ body: (StorePart) throws(PersistentStoreError) -> Bool
+  ) throws(PersistentStoreError) -> Bool { false }
   public mutating func replaceAll(
     with snapshot: StoreSnapshot, mayReplace: Bool, willVerify: () -> Void,
     compare: (StoreMetadata) throws(PersistentStoreError) -> Void
