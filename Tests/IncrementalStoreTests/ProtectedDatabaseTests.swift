@@ -61,7 +61,7 @@ import Testing
     #expect(try names() == ["Ada", "Bea", "Cleo"])
   }
 
-  @Test("a file that changed while no one had it open is read anew")
+  @Test("a file that changed while no one had it open is read again")
   func replaced() throws {
     let place = try StoreLifeTests.Place()
     func save(_ name: String) throws {
