@@ -21,6 +21,8 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
   private var files: SQLiteGraphFiles { SQLiteGraphFiles(path: path) }
   private let isReadOnly: Bool
   private var handle: OpaquePointer?
+  /// What the files were before they were opened as files that no one changes.
+  private var unchanging: SQLiteGraphFiles.State?
   /// Keeps the kit from releasing the locks of this process on the file.
   private var hold: DatabaseFileHold?
   private var statements: [String: OpaquePointer] = [:]
@@ -49,6 +51,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     }
     func openUnchanging() throws(PersistentStoreError) {
       let name = PercentEncoding(keeping: "/.-_").encoded(path)
+      unchanging = files.state
       try open("file:\(name)?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
       try readIdentifier()
     }
@@ -122,6 +125,36 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     sqlite3_close_v2(handle)
     handle = nil
     hold = nil
+    unchanging = nil
+  }
+
+  /// Opens the file again if it changed although it was opened as one that no one changes: there is a log now, or what
+  /// is read may be of two states.
+  private func follow() throws(PersistentStoreError) {
+    guard let unchanging, let now = files.state, now.file == unchanging.file, now != unchanging else { return }
+    guard !isBusy else { return try verify() }
+    close()
+    _ = try connect(mayCreate: false)
+  }
+
+  /// Refuses what was read without locks while the file changed.
+  private func verify() throws(PersistentStoreError) {
+    guard let unchanging, let now = files.state, now.file == unchanging.file, now.content != unchanging.content else {
+      return
+    }
+    throw PersistentStoreError(
+      .changedOnDisk, "the file changed while it was being read", at: StoreLocation(file: path))
+  }
+
+  /// Whether a transaction or a query is under way, which has to go on with the state that it began with.
+  private var isBusy: Bool {
+    guard sqlite3_get_autocommit(handle) != 0 else { return true }
+    var statement = sqlite3_next_stmt(handle, nil)
+    while let next = statement {
+      if sqlite3_stmt_busy(next) != 0 { return true }
+      statement = sqlite3_next_stmt(handle, next)
+    }
+    return false
   }
 
   /// Removes the file, with those that SQLite has beside it.
@@ -203,6 +236,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
 
   @discardableResult
   public func run(_ sql: String, _ values: [SQLValue]) throws(PersistentStoreError) -> Int {
+    try follow()
     let statement = try statement(sql)
     defer { end(statement) }
     try bind(values, statement)
@@ -214,14 +248,18 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
   public func query(
     _ sql: String, _ values: [SQLValue], _ body: (any SQLRow) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) {
+    try follow()
     let statement = try statement(sql)
     defer { end(statement) }
     try bind(values, statement)
     let row = SQLiteGraphRow(statement)
     while true {
       let code = sqlite3_step(statement)
-      if code == SQLITE_DONE { return }
-      guard code == SQLITE_ROW else { throw Self.error(code, handle) }
+      guard code == SQLITE_ROW else {
+        try verify()
+        guard code == SQLITE_DONE else { throw Self.error(code, handle) }
+        return
+      }
       try body(row)
     }
   }
@@ -264,136 +302,5 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
   public func rollBack() {
     guard handle != nil, sqlite3_get_autocommit(handle) == 0 else { return }
     _ = try? run("ROLLBACK", [])
-  }
-}
-
-/// The current row of a query.
-struct SQLiteGraphRow: SQLRow {
-  private let statement: OpaquePointer
-  init(_ statement: OpaquePointer) { self.statement = statement }
-
-  func isNull(_ column: Int) -> Bool { sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
-
-  /// Columns of SQLite hold values of any type.
-  func holds(_ column: Int, _ type: SQLType) -> Bool {
-    let found = sqlite3_column_type(statement, Int32(column))
-    switch type {
-    case .integer16, .integer32, .integer64, .boolean: return found == SQLITE_INTEGER
-    case .double, .float:
-      let width = type == .double ? 8 : 4
-      return found == SQLITE_FLOAT || found == SQLITE_INTEGER
-        || found == SQLITE_BLOB && sqlite3_column_bytes(statement, Int32(column)) == width
-    case .text: return found == SQLITE_TEXT
-    case .blob: return found == SQLITE_BLOB
-    case .uuid: return found == SQLITE_BLOB && sqlite3_column_bytes(statement, Int32(column)) == 16
-    }
-  }
-  func integer(_ column: Int) -> Int64 { sqlite3_column_int64(statement, Int32(column)) }
-  func boolean(_ column: Int) -> Bool { integer(column) != 0 }
-
-  func double(_ column: Int) -> Double {
-    guard sqlite3_column_type(statement, Int32(column)) == SQLITE_BLOB else {
-      return sqlite3_column_double(statement, Int32(column))
-    }
-    return Double(bitPattern: bits(column))
-  }
-  func float(_ column: Int) -> Float {
-    guard sqlite3_column_type(statement, Int32(column)) == SQLITE_BLOB else {
-      return Float(sqlite3_column_double(statement, Int32(column)))
-    }
-    return Float(bitPattern: UInt32(truncatingIfNeeded: bits(column)))
-  }
-  /// The number that a blob holds, most significant byte first.
-  private func bits(_ column: Int) -> UInt64 {
-    var bits: UInt64 = 0
-    withBytes(column) { bytes in for index in 0..<min(bytes.count, 8) { bits = bits << 8 | UInt64(bytes[index]) } }
-    return bits
-  }
-  func uuid(_ column: Int) -> UUID {
-    var result = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-    withBytes(column) { bytes in
-      guard bytes.count == 16 else { return }
-      var raw = result.uuid
-      withUnsafeMutableBytes(of: &raw) { target in for index in 0..<16 { target[index] = bytes[index] } }
-      result = UUID(uuid: raw)
-    }
-    return result
-  }
-  func text(_ column: Int) -> String {
-    guard let start = sqlite3_column_text(statement, Int32(column)) else { return "" }
-    let count = Int(sqlite3_column_bytes(statement, Int32(column)))
-    return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
-  }
-  func data(_ column: Int) -> Data {
-    let start = sqlite3_column_blob(statement, Int32(column))
-    let count = Int(sqlite3_column_bytes(statement, Int32(column)))
-    return start.map { Data(bytes: $0, count: count) } ?? Data()
-  }
-  func withText<Failure: Error>(_ column: Int, _ body: (Span<UInt8>) throws(Failure) -> Void) throws(Failure) {
-    try withBytes(column, body)
-  }
-  func withBytes<Failure: Error>(_ column: Int, _ body: (Span<UInt8>) throws(Failure) -> Void) throws(Failure) {
-    let start = sqlite3_column_blob(statement, Int32(column))
-    let count = start == nil ? 0 : Int(sqlite3_column_bytes(statement, Int32(column)))
-    let bytes = UnsafeBufferPointer(start: start?.assumingMemoryBound(to: UInt8.self), count: count)
-    try body(Span(_unsafeElements: bytes))
-  }
-}
-
-/// The row that is being added.
-final class SQLiteGraphWriter: SQLRowWriter {
-  private let statement: OpaquePointer
-  private var place: Int32 = 0
-  /// What SQLite said of the first value that it did not take.
-  private(set) var code = SQLITE_OK
-
-  init(_ statement: OpaquePointer) { self.statement = statement }
-  func begin() { place = 0 }
-  private func next() -> Int32 {
-    place += 1
-    return place
-  }
-  private func note(_ code: Int32) { if code != SQLITE_OK, self.code == SQLITE_OK { self.code = code } }
-
-  func null() { note(sqlite3_bind_null(statement, next())) }
-  func integer(_ value: Int64) { note(sqlite3_bind_int64(statement, next(), value)) }
-  func boolean(_ value: Bool) { note(sqlite3_bind_int64(statement, next(), value ? 1 : 0)) }
-  func double(_ value: Double) { note(Self.bind(value, statement, next())) }
-  func float(_ value: Float) { note(Self.bind(value, statement, next())) }
-  func uuid(_ value: UUID) { note(withUnsafeBytes(of: value.uuid) { Self.bind(blob: $0, statement, next()) }) }
-  func text(_ utf8: Span<UInt8>) throws(PersistentStoreError) {
-    try taken(utf8.withUnsafeBufferPointer { Self.bind(text: $0, statement, next()) })
-  }
-  func blob(_ bytes: Span<UInt8>) throws(PersistentStoreError) {
-    try taken(bytes.withUnsafeBytes { Self.bind(blob: $0, statement, next()) })
-  }
-  private func taken(_ code: Int32) throws(PersistentStoreError) {
-    guard code == SQLITE_OK else {
-      throw PersistentStoreError(.limitExceeded, "SQLite: " + String(cString: sqlite3_errstr(code)))
-    }
-  }
-
-  // REAL makes NULL of not-a-number and 0.0 of -0.0: these are blobs, most significant byte first.
-  static func bind(_ number: Double, _ statement: OpaquePointer, _ place: Int32) -> Int32 {
-    guard number.isNaN || number == 0 && number.sign == .minus else {
-      return sqlite3_bind_double(statement, place, number)
-    }
-    return withUnsafeBytes(of: number.bitPattern.bigEndian) { bind(blob: $0, statement, place) }
-  }
-  static func bind(_ number: Float, _ statement: OpaquePointer, _ place: Int32) -> Int32 {
-    guard number.isNaN || number == 0 && number.sign == .minus else {
-      return sqlite3_bind_double(statement, place, Double(number))
-    }
-    return withUnsafeBytes(of: number.bitPattern.bigEndian) { bind(blob: $0, statement, place) }
-  }
-
-  static func bind(text: UnsafeBufferPointer<UInt8>, _ statement: OpaquePointer, _ place: Int32) -> Int32 {
-    guard let start = text.baseAddress, !text.isEmpty else { return csqlite_bind_text(statement, place, "", 0) }
-    return start.withMemoryRebound(to: CChar.self, capacity: text.count) { chars in
-      csqlite_bind_text(statement, place, chars, UInt64(text.count))
-    }
-  }
-  static func bind(blob: UnsafeRawBufferPointer, _ statement: OpaquePointer, _ place: Int32) -> Int32 {
-    csqlite_bind_blob(statement, place, blob.baseAddress, UInt64(blob.count))
   }
 }

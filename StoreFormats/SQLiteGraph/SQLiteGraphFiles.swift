@@ -13,12 +13,29 @@ struct SQLiteGraphFiles {
     file = resolved.map { String(cString: $0) } ?? path
   }
 
-  /// Whether no one may write the file, and no one has it open. SQLite would make files beside it with the same
-  /// permissions, and leave them: they would keep everyone from writing it later.
+  /// Whether this process may not write the file, and no one has it open. SQLite would make files beside it as this
+  /// user's, with the same permissions, and leave them: they would keep others from writing it later.
   var isProtected: Bool {
     var status = stat()
-    guard stat(file, &status) == 0, status.st_mode & 0o222 == 0 else { return false }
-    return !["-wal", "-shm", "-journal"].contains { stat(file + $0, &status) == 0 }
+    guard stat(file, &status) == 0 else { return false }
+    let isWritable = status.st_mode & 0o222 != 0 && faccessat(AT_FDCWD, file, W_OK, AT_EACCESS) == 0
+    return !isWritable && !["-wal", "-shm", "-journal"].contains { stat(file + $0, &status) == 0 }
+  }
+
+  /// Which file it is, and what of it shows that it was written.
+  struct State: Equatable {
+    let file: [UInt64]
+    let content: [Int]
+    let hasLog: Bool
+  }
+
+  /// Nil where the file is missing.
+  var state: State? {
+    var status = stat()
+    guard stat(file, &status) == 0 else { return nil }
+    return State(
+      file: [UInt64(status.st_dev), UInt64(status.st_ino)],
+      content: [Int(status.st_size), status.st_mtim.tv_sec, status.st_mtim.tv_nsec], hasLog: hasLog)
   }
 
   /// Whether there is a write-ahead log with content.

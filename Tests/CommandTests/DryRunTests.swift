@@ -157,6 +157,20 @@ import Testing
     #expect(try Command.run("diff", "t.xml", "n.sqlgraph", in: folder.path).code == 0)
   }
 
+  @Test(
+    "who may only read a database leaves nothing that keeps its owner from writing it",
+    .enabled(if: hasOtherUser, "needs setpriv, and a build that others can read"),
+    arguments: ["dump n.sqlgraph", "history n.sqlgraph", "inspect n.sqlgraph", "check n.sqlgraph"])
+  func readers(_ command: String) throws {
+    let folder = try Folder()
+    try NodeStore.make(in: folder)
+    try NodeStore.shell("\"$0\" convert t.xml n.sqlgraph && chmod 777 . && chmod 644 *", in: folder)
+    let before = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+    let result = try Command.shell("\(Self.otherUser) \(command)", in: folder.path)
+    #expect(result.code == 0, "\(result.errors)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == before)
+  }
+
   @Test("patch changes a database in place as its dry run says, and takes it back")
   func patchedDatabase() throws {
     let folder = try Folder()

@@ -87,6 +87,22 @@ import Testing
     #expect(generated.contains("@AtomicStoreKit.Managed(\"cached\")"), "a transient attribute is one like any other")
   }
 
+  @Test("entities that are called like words that Swift reads before a type compile")
+  func wordsOfTypes() throws {
+    let folder = try Folder()
+    var model = "<model type=\"com.apple.IDECoreDataModeler.DataModel\" documentVersion=\"1.0\">"
+    for word in ["some", "any", "each", "await", "nonisolated", "repeat", "borrowing", "sending", "async"] {
+      model += """
+        <entity name="\(word)" syncable="YES">
+        <relationship name="one\(word)" optional="YES" maxCount="1" destinationEntity="\(word)"/>
+        <relationship name="many\(word)" optional="YES" toMany="YES" destinationEntity="\(word)"/></entity>
+        <entity name="sub\(word)" parentEntity="\(word)" syncable="YES"/>
+        """
+    }
+    try Data((model + "</model>").utf8).write(to: URL(filePath: folder("contents")))
+    try typecheck(try generate(folder("contents"), to: folder("Out"), "--name", "Words"))
+  }
+
   @Test("a property that is called as the compiler stores another one gets another name")
   func storedNames() throws {
     let folder = try Folder()

@@ -32,6 +32,54 @@ import Testing
     #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Person")) == 2)
   }
 
+  @Test("what others save to a database that was protected when it was opened is read")
+  func followed() throws {
+    let place = try StoreLifeTests.Place()
+    func save(_ name: String, _ context: ManagedObjectContext) throws {
+      try context.insertNewObject(forEntityName: "Person").setValue(name, forKey: "name")
+      try context.save()
+    }
+    try save("Ada", ManagedObjectContext(place.open()))
+    #expect(chmod(place.path, 0o444) == 0)
+    let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+    try coordinator.addPersistentStore(at: place.path, isReadOnly: true)
+    func names() throws -> [String] {
+      let context = ManagedObjectContext(coordinator)
+      return try context.fetch(FetchRequest<ManagedObject>(entityName: "Person")).compactMap {
+        try $0.value(forKey: "name") as? String
+      }.sorted()
+    }
+    #expect(try names() == ["Ada"])
+    #expect(chmod(place.path, 0o644) == 0)
+    do {
+      let context = ManagedObjectContext(try place.open())
+      try save("Bea", context)
+      // It is in the log.
+      #expect(try names() == ["Ada", "Bea"])
+      try save("Cleo", context)
+    }
+    #expect(try names() == ["Ada", "Bea", "Cleo"])
+  }
+
+  @Test("a file that changed while no one had it open is read again")
+  func replaced() throws {
+    let place = try StoreLifeTests.Place()
+    func save(_ name: String) throws {
+      let context = ManagedObjectContext(try place.open())
+      try context.insertNewObject(forEntityName: "Person").setValue(name, forKey: "name")
+      try context.save()
+    }
+    try save("Ada")
+    #expect(chmod(place.path, 0o444) == 0)
+    let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+    try coordinator.addPersistentStore(at: place.path, isReadOnly: true)
+    let request = FetchRequest<ManagedObject>(entityName: "Person")
+    #expect(try ManagedObjectContext(coordinator).count(for: request) == 1)
+    #expect(chmod(place.path, 0o644) == 0)
+    try save("Bea")
+    #expect(try ManagedObjectContext(coordinator).count(for: request) == 2)
+  }
+
   @Test("what is beside a protected database is read with it, also through a link", arguments: [false, true])
   func log(_ isLink: Bool) throws {
     let place = try StoreLifeTests.Place()

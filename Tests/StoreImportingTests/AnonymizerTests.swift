@@ -48,8 +48,8 @@ import Testing
     #expect(found.count > 60)
   }
 
-  @Test("a sequence goes on through all entities of a hierarchy")
-  func sequenceOfHierarchy() throws {
+  /// Objects of an entity and its sub-entity.
+  private static func people(_ objects: [(String, Int64)]) throws -> NodeTable {
     let email = PropertyDescription.attribute(AttributeDescription(name: "email", type: .string))
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
@@ -58,18 +58,39 @@ import Testing
           uniquenessConstraints: [["email"]])
       ]))
     let builder = NodeTableBuilder(model: model)
-    for (name, number) in [("Employee", 2), ("Person", 1), ("Person", 3)] as [(String, Int64)] {
+    for (name, number) in objects {
       let entity = try #require(model.entity(named: name))
       try builder.beginNode(entity: entity.index, reference: .integer(number))
       try builder.set(.string("a\(number)@b"), slot: try #require(entity.slot(named: "email")))
     }
+    return try builder.finish()
+  }
+
+  @Test("a sequence goes on through all entities of a hierarchy")
+  func sequenceOfHierarchy() throws {
     var anonymizer = StoreAnonymizer(salt: "")
     anonymizer.rules = ["Person": ["email": .sequence("p-")]]
-    let (nodes, counts) = try anonymizer.anonymize(builder.finish())
+    let (nodes, counts) = try anonymizer.anonymize(Self.people([("Employee", 2), ("Person", 1), ("Person", 3)]))
     #expect(counts.map(\.count) == [3])
     for (name, number) in [("Person", 1), ("Employee", 2), ("Person", 3)] as [(String, Int64)] {
       #expect(try nodes.value(name, number, "email") == .string("p-\(number)"))
     }
+  }
+
+  @Test("a value is replaced once, by the rule of the nearest entity that has one")
+  func rulesOfHierarchy() throws {
+    let people = try Self.people([("Employee", 2), ("Person", 1)])
+    var anonymizer = StoreAnonymizer(salt: "a")
+    anonymizer.rules = ["Person": ["email": .hash]]
+    let hashes = try anonymizer.anonymize(people).nodes
+    anonymizer.rules["Employee"] = ["email": .hash]
+    let (nodes, counts) = try anonymizer.anonymize(people)
+    #expect(try nodes.value("Employee", 2, "email") == hashes.value("Employee", 2, "email"))
+    #expect(counts.map(\.property) == ["Employee.email", "Person.email"] && counts.map(\.count) == [1, 1])
+    anonymizer.rules["Employee"] = ["email": .fixed("Staff")]
+    let fixed = try anonymizer.anonymize(people).nodes
+    #expect(try fixed.value("Employee", 2, "email") == .string("Staff"))
+    #expect(try fixed.value("Person", 1, "email") == hashes.value("Person", 1, "email"))
   }
 
   @Test("masks keep the form, fixed values and sequences are what they say, null stays null")

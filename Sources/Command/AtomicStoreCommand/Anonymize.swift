@@ -12,7 +12,8 @@ struct Anonymize: ParsableCommand {
 
       A rule is ENTITY.PROPERTY=hash, =mask, =fixed:TEXT or =sequence:PREFIX. hash gives equal values for equal ones,
       by the salt, which is to be kept secret; mask turns letters to x and digits to 0; fixed is one value for all;
-      sequence numbers the objects. Null stays null, references stay as they are.
+      sequence numbers the objects. A rule of a sub-entity takes precedence over that of its super-entity. Null stays
+      null, references stay as they are.
       """, aliases: ["anonymise"])
   @Argument(help: "The store; - for standard input.") var store: String
   @Argument(help: "ENTITY.PROPERTY=RULE.") var rules: [String]

@@ -30,7 +30,7 @@ package struct StoreAnonymizer: Sendable {
 
   /// Mixed into every hash: without it no one can find out a value by trying.
   package var salt: String
-  /// By entity, inherited properties included, and by property.
+  /// By entity, inherited properties included, and by property. That of a sub-entity takes precedence.
   package var rules: [String: [String: Rule]] = [:]
 
   /// Creates an anonymizer that changes nothing.
@@ -78,12 +78,13 @@ package struct StoreAnonymizer: Sendable {
         at: place)
     }
     var count = 0
+    let ruled = Set(entity.hierarchy.filter { nearest(to: $0, with: name) == entity }.map(\.index))
     // Objects of all entities of the hierarchy are numbered together.
     let objects = entity.hierarchy.flatMap { nodes.handles(of: $0.index) }
       .sorted { nodes.reference(of: $0) < nodes.reference(of: $1) }
     for (number, node) in objects.enumerated() {
       let value = nodes.value(slot: slot, of: node)
-      if value.isNull { continue }
+      if value.isNull || !ruled.contains(node.entity) { continue }
       guard let new = replacement(of: value, type, rule, number + 1) else {
         throw PersistentStoreError(.invalidOption, "\(rule) cannot replace values of type \(type.modelName)", at: place)
       }
@@ -91,6 +92,13 @@ package struct StoreAnonymizer: Sendable {
       count += 1
     }
     return count
+  }
+
+  /// The entity whose rule applies to objects of an entity: a value is replaced once.
+  private func nearest(to entity: Entity, with name: String) -> Entity? {
+    var next: Entity? = entity
+    while let here = next, rules[here.name]?[name] == nil { next = here.superentity }
+    return next
   }
 
   private func replacement(of value: StoredValue, _ type: AttributeType, _ rule: Rule, _ number: Int) -> StoredValue? {
