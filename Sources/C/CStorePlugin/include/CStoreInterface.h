@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "c6f1e112d350a25df64c48afe8b954c2cdca450520327f50034cbf9b30851789"
+#define ASP_INTERFACE "68bfe941c7fe285e5446523d334a2312e8e98f57d57d818c3dffddd15bdcd340"
