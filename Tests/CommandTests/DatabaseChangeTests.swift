@@ -106,4 +106,42 @@ import Testing
     #expect(try run("merge DB more.plist -o DB --on-conflict last", target).code != 0)
     try expectEqual(target)
   }
+
+  @Test(
+    "a database that a result is made of is not replaced by it, whatever its address",
+    arguments: Target.all,
+    [
+      "anonymize DB Author.name=mask -o", "set DB --entity Author --all name:=x -o", "delete DB --entity Book --all -o",
+      "convert DB --entity Book --related nullify", "migrate DB --model m.xcdatamodel -o",
+      "check DB --fix dangling=nullify -o",
+      "import Author=- --into DB --upsert Author.name -o", "patch DB none.json -o",
+    ])
+  func ownResult(_ kind: Target, _ line: String) throws {
+    let target = kind.address("own_result_\(line.split(separator: " ")[0])")
+    try makeStores(target)
+    try write(try run("diff lib.plist lib.plist --patch", target).output, "none.json")
+    #expect(try run("model convert lib.plist m.xcdatamodel", target).code == 0)
+    for other in kind == .file ? [target, "./" + target] : [target, target + "&application_name=other"] {
+      for more in ["", " --dry-run"] {
+        let result = try run("\(line) \(other) --force\(more)", target, input: "name\nZoe\n")
+        #expect(
+          result.code == 73
+            && (result.errors.contains("the source itself") || result.errors.contains("the store itself")),
+          "\(other == target) \(more): \(result.code) \(result.errors)")
+      }
+    }
+    try expectEqual(target)
+  }
+
+  @Test("an earlier copy of a database is replaced by a result that is made of it", arguments: Target.all)
+  func earlierCopy(_ kind: Target) throws {
+    let (target, copy) = (kind.address("original"), kind.address("earlier_copy"))
+    try makeStores(target)
+    for _ in 0..<2 {
+      #expect(try run("convert DB \(copy) --force", target).code == 0)
+      #expect(try run("anonymize DB Author.name=mask -o \(copy) --force", target).code == 0)
+    }
+    #expect(try run("fetch DB --entity Author --columns name --format csv", copy).output == "name\nXxx\nXxx\nXxx\n")
+    try expectEqual(target)
+  }
 }

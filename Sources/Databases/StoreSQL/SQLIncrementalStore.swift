@@ -111,6 +111,7 @@ extension SQLIncrementalStore {
   }
   public var lastSavedToken: HistoryToken? { sql.lastSaved }
   public var comparesTransactions: Bool { true }
+  public var instance: String? { sql.instance }
   public mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool {
     try sql.hasHistory(since: token)
   }

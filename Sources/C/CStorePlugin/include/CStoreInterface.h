@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "70de0c32da4ac9b528d38389879d9a090ab9ba295a1459b33348ef633f72994d"
+#define ASP_INTERFACE "938a20901b2bb4febc546bd575b95f5bf92f26cd7df559d2a83d0e28f6ce0214"

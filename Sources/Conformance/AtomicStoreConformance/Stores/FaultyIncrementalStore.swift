@@ -209,6 +209,7 @@ struct FaultyIncrementalStore<Base: IncrementalStore>: IncrementalStore {
   }
 
   var comparesTransactions: Bool { target.store.comparesTransactions }
+  var instance: String? { target.store.instance }
 
   mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool {
     try target.store.hasHistory(since: token)

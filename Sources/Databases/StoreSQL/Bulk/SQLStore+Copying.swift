@@ -33,12 +33,8 @@ extension SQLStore {
   ///
   /// Files are distinguished by their paths. A copy that was made with the tools of a server looks the same.
   private func refuseSame<Source: SQLDatabase>(as source: SQLStore<Source>) throws(PersistentStoreError) {
-    guard !Self.dialect.isSQLite, !SQLStore<Source>.dialect.isSQLite, identifier == source.identifier,
-      stamp == source.stamp
-    else { return }
-    throw PersistentStoreError(
-      .alreadyExists,
-      "the target is the source itself, or a copy of it that was made with the server's tools: remove that first")
+    guard !Self.dialect.isSQLite, !SQLStore<Source>.dialect.isSQLite, instance == source.instance else { return }
+    throw PersistentStoreError.targetIsSource
   }
 
   /// Replaces everything in one transaction.

@@ -13,6 +13,8 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
   var identifier = UUID()
   /// The name of the tables as they were made: a replacement of all of them has another name.
   var stamp = ""
+  /// Which database it is, whatever its address.
+  var instance: String { "\(identifier) \(stamp)" }
   /// The last transaction that this connection has saved.
   var lastSaved: HistoryToken?
   /// References that were taken from the store and not given to objects yet, by root entity.

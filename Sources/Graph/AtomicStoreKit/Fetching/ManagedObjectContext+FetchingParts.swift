@@ -102,10 +102,10 @@ extension ManagedObjectContext {
     (plain.fetchOffset, plain.fetchLimit) = (0, 0)
     let entity = cache.store.model.entity(at: part.entity)
     guard case .success(let searches) = columnSearch(plain, [entity], in: cache, NodeVersion(part.nodes)),
-      let found = rows(of: plain, searches),
+      let found = rows(of: plain, searches), let one = found.parts.first,
       let rows = ColumnRows(found, columns: columnsAsked(request), entityName: request.entityName)
     else { return nil }
-    return (rows, found.parts[0].nodes.prefix { $0.row < part.count })
+    return (rows, one.nodes.prefix { $0.row < part.count })
   }
 }
 

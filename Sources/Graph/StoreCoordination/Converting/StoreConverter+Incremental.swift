@@ -54,6 +54,7 @@ extension StoreConverter {
     _ place: (Fill) throws -> Void
   ) throws -> Report {
     try type.traits.check(writeOptions, of: type.storeType, for: optionUse)
+    try refuseSources(of: source, at: address, type)
     progress?(.forecasting)
     let model = source.nodes.model
     var metadata = source.metadata
@@ -86,6 +87,19 @@ extension StoreConverter {
       report.bytesWritten = status.map { Int($0.st_size) } ?? 0
     }
     return report
+  }
+
+  /// Refuses a database that the graph was made of, whatever its address.
+  private func refuseSources(
+    of source: SourceGraph, at address: StoreAddress, _ type: any IncrementalStore.Type
+  ) throws(PersistentStoreError) {
+    guard !source.instances.isEmpty, !address.isFile else { return }
+    var present = try type.init(StoreConfiguration(path: address.full, options: writeOptions, isReadOnly: true))
+    defer { present.close() }
+    guard try present.metadata() != nil, let instance = present.instance, source.instances.contains(instance) else {
+      return
+    }
+    throw PersistentStoreError.targetIsSource
   }
 
   /// Has a store filled where it is to be: in place, where there is such a store already; otherwise a new file, or one

@@ -58,6 +58,8 @@ extension StoreConverter {
     var metadata: StoreMetadata
     /// The paths of the stores that it was made of.
     var paths: [String]
+    /// Which databases it was made of.
+    var instances: Set<String>
     var type: String
     var configurationName: String?
     var notes: [StoreSelection.Note]
@@ -78,6 +80,7 @@ extension StoreConverter {
       self.nodes = nodes
       metadata = store.metadata
       paths = store.isReachedByURL ? [] : [store.path]
+      instances = Self.instances(of: [store])
       type = store.type
       configurationName = store.configurationName
       notes = store.readNotes + leftOut
@@ -93,6 +96,7 @@ extension StoreConverter {
       nodes = snapshot.nodes
       metadata = snapshot.metadata
       paths = sources.filter { !$0.isReachedByURL }.map(\.path)
+      instances = Self.instances(of: sources)
       self.type = type
       self.notes = notes
       loadNotes = sources.flatMap(\.loadNotes)
@@ -102,6 +106,10 @@ extension StoreConverter {
           .internalInconsistency, "the value was never read from the store that it is in",
           at: StoreLocation(entity: entity.name, property: entity.slots[slot].name))
       }
+    }
+
+    private static func instances(of stores: [PersistentStore]) -> Set<String> {
+      Set(stores.compactMap { store in store.state.withLock { $0.instance } })
     }
 
     /// Whether the store that is replaced never stored what would be lost: a table that another program wrote has

@@ -14,6 +14,8 @@ struct OpenStore: Sendable {
   var storedMetadata: StoreMetadata?
   /// The file's identity when it was last read or written; nil for a store that was never saved.
   var fileIdentity: FileIdentity?
+  /// For a database: which one it was when it was opened, whatever its address.
+  var instance: String?
   /// Whether the file was found to hold something else, although its identity is the same: changes may be in a log.
   var isStale = false
   var reservation: Reservation?

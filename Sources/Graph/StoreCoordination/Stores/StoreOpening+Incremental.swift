@@ -77,9 +77,10 @@ extension StoreOpening {
       metadata.entries.keep(danglingReferences: builder.keptReferences)
       store.close()
     }
-    let open = OpenStore(
+    var open = OpenStore(
       format: DatabaseFormat(traits), version: NodeVersion(nodes), metadata: metadata,
       storedLastReference: metadata.lastReference, readNotes: notes, notes: loadNotes, opening: self)
+    open.instance = store.instance
     let connection =
       readsWhole
       ? nil

@@ -207,6 +207,11 @@ public protocol IncrementalStore: Sendable {
   /// out if it is another one; false by default. Otherwise the kit makes changes of many objects one by one.
   var comparesTransactions: Bool { get }
 
+  /// What all connections to one database have in common, whatever their addresses, as do copies of it that were made
+  /// with a server's tools. Nil, the default, if it is not known. Asked for after ``metadata()``: a result does not
+  /// replace the database that it is made of.
+  var instance: String? { get }
+
   /// Returns whether ``changes(since:)`` has all transactions after a token: false if some of them were deleted. The
   /// default is true.
   mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool
@@ -256,7 +261,15 @@ extension IncrementalStore {
   public mutating func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken? { nil }
   public var lastSavedToken: HistoryToken? { nil }
   public var comparesTransactions: Bool { false }
+  public var instance: String? { nil }
   public mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool { true }
   public mutating func deleteHistory(before token: HistoryToken) throws(PersistentStoreError) {}
   public mutating func close() {}
+}
+
+extension PersistentStoreError {
+  /// That of a result which would replace the database that it is made of.
+  package static let targetIsSource = PersistentStoreError(
+    .alreadyExists,
+    "the target is the source itself, or a copy of it that was made with the server's tools: remove that first")
 }
