@@ -279,21 +279,61 @@ import Testing
     }
   }
 
-  @Test("a row that leads to an object of another entity is shown as a fetch of all rows shows it")
-  func otherEntity() throws {
-    let folder = try TemporaryDirectory("row-parts")
+  private static func company(in folder: borrowing TemporaryDirectory) throws -> String {
     let place = folder.path + "/company.sqlgraph"
     let root = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/")
     _ = try StoreConverter(registry: .builtIn).convert(from: root + "/SampleStores/Company/Company.xml", to: place)
-    // 3 is an employee, but not a manager.
-    try StreamingTests.execute(
-      ["UPDATE \"Record\" SET \"head\" = 3 WHERE \"name\" IS NOT NULL AND \"head\" IS NOT NULL"], in: place)
+    return place
+  }
+
+  @Test(
+    "a row that leads to an object of another entity is shown as a fetch of all rows shows it",
+    arguments: [
+      // 3 is an employee, but not a manager.
+      ("Department", "UPDATE \"Record\" SET \"head\" = 3 WHERE \"name\" IS NOT NULL AND \"head\" IS NOT NULL"),
+      ("Employee", "UPDATE \"Employee\" SET \"manager\" = 3 WHERE \"id\" = 5"),
+      ("Employee", "UPDATE \"Employee\" SET \"buddy_ent\" = 77 WHERE \"buddy\" IS NOT NULL"),
+      ("Employee", "UPDATE \"Employee\" SET \"buddy_ent\" = NULL WHERE \"buddy\" IS NOT NULL"),
+    ])
+  func otherEntity(entity: String, damage: String) throws {
+    let folder = try TemporaryDirectory("row-parts")
+    let place = try Self.company(in: folder)
+    try StreamingTests.execute([damage], in: place)
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)
     let model = try coordinator.addPersistentStore(at: place).model
-    let request = try Self.request("Department", model)
+    let request = try Self.request(entity, model)
     let rows = try Self.all(request, ManagedObjectContext(coordinator))
-    let outcome = Self.read(request, 1, ManagedObjectContext(coordinator))
+    let outcome = Self.read(request, 100, ManagedObjectContext(coordinator))
     #expect(rows.count > 1 && outcome.rows == rows && outcome.error == nil)
+  }
+
+  @Test("rows that a late part leaves to another transaction are refused if the store was changed in between")
+  func otherMoment() throws {
+    for isChanged in [false, true] {
+      let folder = try TemporaryDirectory("row-parts")
+      let place = try Self.company(in: folder)
+      try StreamingTests.execute(["UPDATE \"Employee\" SET \"buddy_ent\" = 77 WHERE \"id\" = 4"], in: place)
+      func open() throws -> PersistentStoreCoordinator {
+        let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+        try coordinator.addPersistentStore(at: place)
+        return coordinator
+      }
+      let coordinator = try open()
+      let request = try Self.request("Employee", try #require(coordinator.persistentStores.first).model)
+      let all = try Self.all(request, ManagedObjectContext(coordinator))
+      let other = ManagedObjectContext(try open())
+      var isSaved = !isChanged
+      let outcome = Self.read(request, 1, ManagedObjectContext(coordinator)) {
+        guard !isSaved else { return }
+        let named = FetchRequest<ManagedObject>(
+          entityName: "Employee", predicate: try FetchPredicate(format: "name == 'Müller'"))
+        try #require(try other.fetch(named).first).setValue("M", forKey: "nickname")
+        try other.save()
+        isSaved = true
+      }
+      #expect((outcome.error?.contains("was changed while its rows were read") ?? false) == isChanged)
+      #expect(outcome.rows == (isChanged ? Array(all.prefix(1)) : all))
+    }
   }
 
   @Test("a condition that takes too many steps in a late part is the error of a fetch that reads all rows")

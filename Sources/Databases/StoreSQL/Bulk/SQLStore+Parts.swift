@@ -2,6 +2,9 @@ import AtomicStoreSPI
 
 /// Reading rows a part at a time: a table in the order of its key for each entity, as ``SQLWholeLoad`` reads it.
 extension SQLStore {
+  /// How often a table is read at most: each entity of a hierarchy is another query of the same table.
+  private static var mostPasses: Int { 4 }
+
   func read(
     _ parts: StoreParts, _ body: (StorePart) throws(PersistentStoreError) -> Bool
   ) throws(PersistentStoreError) -> Bool {
@@ -10,9 +13,10 @@ extension SQLStore {
     do throws(PersistentStoreError) {
       return try reading { schema throws(PersistentStoreError) in
         let entities = parts.entities.map { schema.model.entity(at: $0) }
-        guard try !haveTexts(entities, parts, schema) else { return false }
+        guard entities.count <= Self.mostPasses, try !haveTexts(entities, parts, schema) else { return false }
         for entity in entities {
-          try readRows(of: entity, parts, schema) { part throws(PersistentStoreError) in
+          try readRows(of: entity, isFirst: entity.index == entities[0].index, parts, schema) {
+            part throws(PersistentStoreError) in
             hasBegun = true
             isEnough = try !body(part)
             // The only way to end a query early.
@@ -24,7 +28,7 @@ extension SQLStore {
         !hasBegun
       }
     } catch {
-      guard isEnough else { throw error }
+      guard isEnough, error.code == .cancelled else { throw error }
       return true
     }
   }
@@ -51,7 +55,7 @@ extension SQLStore {
   }
 
   private func readRows(
-    of entity: Entity, _ parts: StoreParts, _ schema: SQLSchema,
+    of entity: Entity, isFirst: Bool, _ parts: StoreParts, _ schema: SQLSchema,
     _ body: (StorePart) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) {
     func part() -> (nodes: NodeTableBuilder, rows: SQLWholeRows) {
@@ -68,8 +72,8 @@ extension SQLStore {
     }
     // Rows of no entity are an error, as where the table is read whole.
     let concrete = entity.root.hierarchy.filter { !$0.isAbstract }.map(\.index)
-    let condition =
-      "t.ent = \(entity.index) OR t.ent NOT IN (\(Self.list(concrete.map(Int64.init))))"
+    let others = isFirst ? " OR t.ent NOT IN (\(Self.list(concrete.map(Int64.init))))" : ""
+    let condition = "t.ent = \(entity.index)\(others)"
     try database.read(rows.layout.sql(where: concrete.count == 1 ? nil : condition), rows.layout.types) {
       row throws(PersistentStoreError) in
       try rows.add(row)

@@ -157,7 +157,12 @@ final class SQLWholeRows {
     }
     guard !row.isNull(cell.entityAt), row.holds(cell.entityAt, .integer64),
       schema.position(of: row.integer(cell.entityAt), under: cell.root) != nil
-    else { throw malformed(id, cell, entity) }
+    else {
+      // Where the table is read whole, the row that it leads to says what it is.
+      var error = malformed(id, cell, entity)
+      error.code = .danglingReference
+      throw error
+    }
     references[Int(row.integer(cell.entityAt))].insert(end)
   }
 

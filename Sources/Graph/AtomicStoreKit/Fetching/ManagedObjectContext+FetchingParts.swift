@@ -4,7 +4,7 @@ import StorePredicates
 
 extension ManagedObjectContext {
   /// As ``fetchedRows(_:)``, but of an incremental store, rows are read a part at a time, as of one moment, so that
-  /// they are never in memory all at once: without sort keys, groups and unsaved changes, if the columns are
+  /// they are not in memory all at once: without sort keys, groups and unsaved changes, if the columns are
   /// attributes, to-ones and the objects themselves, and the condition reads attributes only.
   ///
   /// - Parameters:
@@ -17,21 +17,36 @@ extension ManagedObjectContext {
   ) throws {
     try withStepBudget(of: request) { request in
       processPendingChanges()
-      var rest = request
+      var (rest, token) = (request, HistoryToken?.none)
       let isRead = try fetchState.stepBudget?.tryFirst {
-        try readParts(&rest, rowsAtOnce: rowsAtOnce, body) ? true : nil
+        try readParts(&rest, &token, rowsAtOnce: rowsAtOnce, body) ? true : nil
       }
       guard isRead == nil else { return }
       let rows = try fetchedRows(rest)
+      // The rest is of another moment than the parts. A store without tokens cannot tell.
+      if rest.fetchOffset != request.fetchOffset, try token != currentToken(of: request) {
+        throw ManagedObjectError(
+          .persistentStoreOperation, "the store was changed while its rows were read: fetch them again",
+          entityName: request.entityName)
+      }
       if rows.count > 0 { try body(rows) }
     }
   }
 
-  /// - Parameter request: Afterwards, the rows that `body` was not called with.
+  /// The last transaction of the store in which a request finds its rows.
+  private func currentToken<Result: ManagedObject>(of request: FetchRequest<Result>) throws -> HistoryToken? {
+    guard let connection = cachesAsked(request).first?.connection else { return nil }
+    return try connection.use { store throws(PersistentStoreError) in try store.currentHistoryToken() }
+  }
+
+  /// - Parameters:
+  ///   - request: Afterwards, the rows that `body` was not called with.
+  ///   - token: Afterwards, the last transaction before them.
   /// - Returns: Whether there are no such rows. Otherwise the request is carried out as others are: for what is wrong
   ///   with a condition or a relationship, objects are evaluated, which reports it or shows what there is.
   private func readParts<Result: ManagedObject>(
-    _ request: inout FetchRequest<Result>, rowsAtOnce: Int, _ body: (FetchedRows) throws -> Void
+    _ request: inout FetchRequest<Result>, _ token: inout HistoryToken?, rowsAtOnce: Int,
+    _ body: (FetchedRows) throws -> Void
   ) throws -> Bool {
     guard let search = try partSearch(request), let connection = search.cache.connection else { return false }
     let start = persistentStoreCoordinator.isLogging ? PersistentStoreCoordinator.clock : nil
@@ -40,8 +55,10 @@ extension ManagedObjectContext {
       search.fetch.entities, only: neededColumns(request, model, for: .rows),
       file: search.cache.store.path, rows: rowsAtOnce)
     var (skipped, given) = (max(0, request.fetchOffset), 0)
+    token = try currentToken(of: request)
     var failure: (any Error)?
     var isUndecided = false
+    var spent = 0.0
     do throws(PersistentStoreError) {
       let isRead = try connection.read(parts) { part in
         guard let (found, nodes) = rows(of: part, request, search.cache) else {
@@ -52,13 +69,16 @@ extension ManagedObjectContext {
         let rows = found.limited(to: nodes.dropFirst(skipped).prefix(left))
         skipped = max(0, skipped - nodes.count)
         given += rows.count
+        let before = PersistentStoreCoordinator.clock
         do { if rows.count > 0 { try body(.columns(rows)) } } catch { failure = error }
+        spent += PersistentStoreCoordinator.clock - before
         return failure == nil && rows.count < left
       }
       guard isRead else { return false }
     } catch {
+      if let failure { throw failure }
       // As where columns are read at once.
-      guard error.code == .limitExceeded || error.code == .danglingReference else {
+      guard [.limitExceeded, .danglingReference, .duplicateReference].contains(error.code) else {
         throw ManagedObjectError(
           .persistentStoreOperation, "the store could not be asked", entityName: request.entityName, underlying: error)
       }
@@ -66,7 +86,8 @@ extension ManagedObjectContext {
     }
     if let failure { throw failure }
     guard isUndecided else {
-      if let start { logSlowFetch(request, .columns([]), count: given, since: start) }
+      // Without the time that the body took.
+      if let start { logSlowFetch(request, .columns([]), count: given, since: start + spent) }
       return true
     }
     request.fetchOffset = max(0, request.fetchOffset) + given
