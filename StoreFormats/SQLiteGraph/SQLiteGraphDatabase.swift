@@ -134,7 +134,9 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     guard let unchanging, let now = files.state, now.file == unchanging.file, now != unchanging else { return }
     guard !isBusy else { return try verify() }
     close()
-    _ = try connect(mayCreate: false)
+    guard try connect(mayCreate: false) else {
+      throw PersistentStoreError(.changedOnDisk, "the file is empty now", at: StoreLocation(file: path))
+    }
   }
 
   /// Refuses what was read without locks while the file changed.
@@ -260,7 +262,11 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
         guard code == SQLITE_DONE else { throw Self.error(code, handle) }
         return
       }
-      try body(row)
+      do throws(PersistentStoreError) { try body(row) } catch {
+        // What seems wrong may be of two states; and rows that were enough have to be of one.
+        try verify()
+        throw error
+      }
     }
   }
 
@@ -301,6 +307,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
 
   public func rollBack() {
     guard handle != nil, sqlite3_get_autocommit(handle) == 0 else { return }
-    _ = try? run("ROLLBACK", [])
+    // Whatever became of the file: a transaction that goes on would be in the way of all that follow.
+    sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
   }
 }

@@ -19,7 +19,8 @@ struct SQLiteGraphFiles {
     var status = stat()
     guard stat(file, &status) == 0 else { return false }
     let isWritable = status.st_mode & 0o222 != 0 && faccessat(AT_FDCWD, file, W_OK, AT_EACCESS) == 0
-    return !isWritable && !["-wal", "-shm", "-journal"].contains { stat(file + $0, &status) == 0 }
+    // An empty log is what a full disk may leave.
+    return !isWritable && !["-wal", "-shm", "-journal"].contains(where: hasContent)
   }
 
   /// Which file it is, and what of it shows that it was written.

@@ -80,6 +80,56 @@ import Testing
     #expect(try ManagedObjectContext(coordinator).count(for: request) == 2)
   }
 
+  @Test("what is read while a protected file changes is refused, also if it is enough, and read again afterwards")
+  func changedMeanwhile() throws {
+    let place = try StoreLifeTests.Place()
+    func save(_ names: [String]) throws {
+      let context = ManagedObjectContext(try place.open())
+      for name in names { try context.insertNewObject(forEntityName: "Person").setValue(name, forKey: "name") }
+      try context.save()
+    }
+    // A database answers smaller limits itself.
+    try save((0..<1100).map { "person \($0)" })
+    for limit in [0, 1001] {
+      #expect(chmod(place.path, 0o444) == 0)
+      let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+      try coordinator.addPersistentStore(at: place.path, isReadOnly: true)
+      let context = ManagedObjectContext(coordinator)
+      var request = FetchRequest<ManagedObject>(entityName: "Person")
+      request.propertiesToFetch = [FetchColumn("name", .keyPath(of: "name"))]
+      let all = try context.fetchRows(request).count
+      request.fetchLimit = limit
+      #expect(chmod(place.path, 0o644) == 0)
+      var isSaved = false
+      #expect {
+        try context.forEachPart(of: request, rowsAtOnce: 1000) { _ in
+          if !isSaved { try save(["late \(limit)"]) }
+          isSaved = true
+        }
+      } throws: { "\($0)".contains("changed while it was being read") }
+      request.fetchLimit = 0
+      #expect(try isSaved && context.fetchRows(request).count == all + 1)
+    }
+  }
+
+  @Test("an empty log beside a protected database, which a full disk may leave, changes nothing")
+  func emptyLog() throws {
+    let place = try StoreLifeTests.Place()
+    do {
+      let context = ManagedObjectContext(try place.open())
+      try context.insertNewObject(forEntityName: "Person").setValue("Ada", forKey: "name")
+      try context.save()
+    }
+    #expect(FileManager.default.createFile(atPath: place.path + "-wal", contents: nil))
+    #expect(chmod(place.path, 0o444) == 0)
+    let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+    try coordinator.addPersistentStore(at: place.path, isReadOnly: true)
+    let request = FetchRequest<ManagedObject>(entityName: "Person")
+    #expect(try ManagedObjectContext(coordinator).count(for: request) == 1)
+    let names = try FileManager.default.contentsOfDirectory(atPath: place.folder.path).sorted()
+    #expect(names == ["life.sqlgraph", "life.sqlgraph-wal"])
+  }
+
   @Test("what is beside a protected database is read with it, also through a link", arguments: [false, true])
   func log(_ isLink: Bool) throws {
     let place = try StoreLifeTests.Place()
