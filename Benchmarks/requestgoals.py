@@ -97,7 +97,7 @@ class Files:
     self.url, self.out = options.url, path("out")
     self.plist, self.graph, self.lines, self.changed = path("c.plist"), path("c.sqlgraph"), path("c.ndjson"), path("d.plist")
     self.model, self.duckdb, self.one = path("more.xcdatamodel"), path("c.duckdb"), path("one.ndjson")
-    shapes.write(shapes.COMPANY, count, path("c.xml"), random.Random(options.seed))
+    shapes.apart(shapes.write, shapes.COMPANY, count, path("c.xml"), random.Random(options.seed))
     call("convert", path("c.xml"), self.plist)
     os.remove(path("c.xml"))
     call("convert", self.plist, self.graph)

@@ -6,6 +6,7 @@ The file is an XML store with its model, except for `foreign`, a CSV file as ano
 """
 
 import base64
+import os
 import plistlib
 import random
 import sys
@@ -41,6 +42,19 @@ class Shape:
 
 
 def escaped(text): return text.replace("&", "\\u2600").replace("<", "\\u3c00").replace(">", "\\u3e00")
+
+
+def apart(body, *arguments):
+  """Calls a function in a separate process: the peak of memory of this one would count for all that it starts."""
+  process = os.fork()
+  if process == 0:
+    code = 1
+    try:
+      body(*arguments)
+      code = 0
+    except Exception as error: print(f"{body.__name__}: {error}", file=sys.stderr)
+    finally: os._exit(code)
+  if os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]): raise OSError(f"{body.__name__} failed")
 
 
 def write(shape, count, path, randoms):
