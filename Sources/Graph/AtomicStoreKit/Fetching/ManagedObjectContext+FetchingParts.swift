@@ -42,8 +42,8 @@ extension ManagedObjectContext {
   /// - Parameters:
   ///   - request: Afterwards, the rows that `body` was not called with.
   ///   - token: Afterwards, the last transaction before them.
-  /// - Returns: Whether there are no such rows. Otherwise the request is carried out as others are: for what is wrong
-  ///   with a condition or a relationship, objects are evaluated, which reports it or shows what there is.
+  /// - Returns: True if all rows were read. Otherwise ``fetchedRows(_:)`` has to read the rest: it evaluates objects,
+  ///   and so reports what is wrong with a condition or a relationship.
   private func readParts<Result: ManagedObject>(
     _ request: inout FetchRequest<Result>, _ token: inout HistoryToken?, rowsAtOnce: Int,
     _ body: (FetchedRows) throws -> Void
